@@ -14,6 +14,7 @@ import copy
 import io
 import json
 import os
+import pickle
 import random
 import resource
 import select
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,10 +40,20 @@ from mxnet_samples.table import SAMPLES
 import registry
 import symop as so
 import symop.interop.mxnet as mx
-from registry import SelectedRows
+from registry import LoDTensor, SelectedRows
 from registry.operator.binding import LEFT_OUT
 from symop.interop.mxnet.attributes import written
 from symop.interop.mxnet.parameters import save_params
+from symop.interop.paddle.framework import (
+    AttrType,
+    BlockDesc,
+    OpDesc,
+    ProgramDesc,
+    VarDesc,
+    serialize,
+)
+from symop.interop.paddle.pickles import dumps
+from symop.interop.paddle.streams import write_stream
 from symop.testing.trial import drawn_arguments
 
 CPU_SECONDS, WALL_SECONDS, MEGABYTES = 10, 120, 1500
@@ -111,12 +123,30 @@ load_params(data)
 import symop.interop.mxnet as mx
 mx.optimizer.get_updater(mx.optimizer.Adam()).set_states(data)
 """,
+    "paddle program": """
+from symop.interop.paddle.framework import parse, serialize
+again = serialize(parse(data))
+assert serialize(parse(again)) == again, "what is saved must load as it was"
+""",
+    "paddle params": """
+from symop.interop.paddle.files import read_combined
+from symop.interop.paddle.framework import VarDesc, VarKind
+kinds = {"dense": VarKind.LOD_TENSOR, "levels": VarKind.LOD_TENSOR, "rows": VarKind.SELECTED_ROWS}
+read_combined(data, {name: VarDesc(name, kind) for name, kind in kinds.items()})
+""",
+    "paddle pickle": """
+from symop.interop.paddle.pickles import loads
+loads(data)
+""",
 }
 """By the kind of a file what reads it: ``data`` is what is in it, ``path`` where it may be."""
 ERRORS = {
     "mxnet symbol": "MXNetError",
     "mxnet params": "MXNetFormatError",
     "mxnet states": "MXNetFormatError",
+    "paddle program": "PaddleFormatError",
+    "paddle params": "PaddleFormatError",
+    "paddle pickle": "PaddleFormatError",
 }
 """What a reader raises for a damaged file; the others ``FormatError``."""
 
@@ -145,7 +175,7 @@ class Outcome(NamedTuple):
 
 def valid_files(share: float = 1.0) -> list[File]:
     """Files of all kinds: of each operator, or of a share of them."""
-    makers = [*_graphs(share), *_flows(), *_arrays(), *_of_mxnet(share)]
+    makers = [*_graphs(share), *_flows(), *_arrays(), *_of_mxnet(share), *_of_paddle()]
     return [one for one in makers if one is not None]
 
 
@@ -257,6 +287,25 @@ def _of_mxnet(share: float) -> Iterator[File]:
         yield File("mxnet symbol", json.dumps(graph, indent=1).encode())
 
 
+def _of_paddle() -> Iterator[File]:
+    folder = Path(__file__).parent / "data" / "paddle" / "files"
+    for path in sorted(folder.glob("*.pb")):
+        yield File("paddle program", zlib.decompress(path.read_bytes()))
+    inner = OpDesc("while", attrs={"sub_block": 1}, attr_types={"sub_block": AttrType.BLOCK})
+    blocks = [BlockDesc(0, -1, ops=[inner]), BlockDesc(1, 0, {"x": VarDesc("x")})]
+    yield File("paddle program", serialize(ProgramDesc(blocks, 2_006_002)))
+    values = {
+        "dense": np.ones((2, 3), np.float32),
+        "levels": LoDTensor(np.ones((4, 2), np.int64), [[0, 1, 2], [0, 3, 4]]),
+        "rows": SelectedRows(np.asarray([1, 2]), np.ones((2, 3), np.float32), 5),
+    }
+    data = b"".join(piece for name in sorted(values) for piece in write_stream(name, values[name]))
+    yield File("paddle params", data)
+    arrays = {"a": np.ones((2, 3), np.float32), "b": np.zeros(3, bool)}
+    yield File("paddle pickle", dumps(arrays))
+    yield from (File("paddle pickle", pickle.dumps(arrays, protocol)) for protocol in (2, 4))
+
+
 # Changes ---------------------------------------------------------------------------------------
 
 
@@ -296,7 +345,9 @@ def changed(file: File, draw: random.Random) -> File:
             data = _with_other_states(data, draw)
         elif file.kind.endswith("text"):
             data = _with_other_words(data, draw)
-        elif file.kind == "mxnet params":
+        elif file.kind == "paddle program":
+            data = _with_other_fields(data, draw)
+        elif file.kind in ("mxnet params", "paddle params", "paddle pickle"):
             data = _with_other_words_of_bytes(data, draw)
         else:
             data = _with_other_header(data, draw)
@@ -330,6 +381,83 @@ def _with_other_words_of_bytes(data: bytes, draw: random.Random) -> bytes:
     at = draw.randrange(0, len(data) - size + 1, 4)
     number = int(draw.choice([one for one in NUMBERS if isinstance(one, int)])) % (1 << 8 * size)
     return data[:at] + number.to_bytes(size, "little") + data[at + size :]
+
+
+def _with_other_fields(data: bytes, draw: random.Random) -> bytes:
+    """A message of protobuf with another field somewhere, in which all lengths are right."""
+    fields = _fields(data)
+    if not fields:
+        return _with_other_bytes(data, draw)
+    at = draw.randrange(len(fields))
+    tag, raw = fields[at]
+    if tag & 7 == 2 and _fields(raw) and draw.random() < 0.85:
+        fields[at] = tag, _with_other_fields(raw, draw)
+    else:
+        match draw.randrange(6):
+            case 0:
+                del fields[at]
+            case 1:
+                fields[at:at] = [fields[at]] * draw.choice((1, 2, 50))
+            case 2:
+                fields[at] = tag, draw.choice(fields)[1]
+            case 3:
+                fields[at] = (
+                    draw.choice((0, 1, 3, 7, tag + 8, tag - 8, 1 << 40)) & ~7 | tag & 7,
+                    raw,
+                )
+            case _:
+                fields[at] = tag, _other_raw(tag & 7, raw, draw)
+    return b"".join(_field(*one) for one in fields)
+
+
+def _other_raw(wire: int, raw: bytes, draw: random.Random) -> bytes:
+    if wire == 0:
+        return _varint(int(draw.choice([one for one in NUMBERS if isinstance(one, int)])))
+    if wire == 2:
+        return _with_other_bytes(raw, draw)
+    return bytes(draw.randrange(256) for _ in raw)
+
+
+def _fields(data: bytes) -> list[tuple[int, bytes]]:
+    """The tags and encoded values of a message; none if ``data`` is not one."""
+    found, at = [], 0
+    while at < len(data):
+        tag, at = _read_varint(data, at)
+        wire, start = tag & 7, at
+        if wire == 0:
+            _, at = _read_varint(data, at)
+        elif wire == 2:
+            length, start = _read_varint(data, at)
+            at = start + length
+        else:
+            at += {1: 8, 5: 4}.get(wire, len(data) + 1)
+        if at > len(data) or tag < 8:
+            return []
+        found.append((tag, data[start:at]))
+    return found
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for place in range(10):
+        byte = data[at + place] if at + place < len(data) else 0
+        number |= (byte & 127) << 7 * place
+        if byte < 128:
+            return number, at + place + 1
+    return 0, len(data) + 1
+
+
+def _varint(number: int) -> bytes:
+    number %= 1 << 64
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def _field(tag: int, raw: bytes) -> bytes:
+    return _varint(tag) + (_varint(len(raw)) if tag & 7 == 2 else b"") + raw
 
 
 def _with_other_header(data: bytes, draw: random.Random) -> bytes:

@@ -188,11 +188,19 @@ def _add_convert(commands: Any) -> None:
     convert = commands.add_parser(
         "convert", help="turn a model of another system into symop's files"
     )
-    convert.add_argument("system", choices=["mxnet"])
-    convert.add_argument("prefix", help="path and name of the model, as before -symbol.json")
-    convert.add_argument("epoch", type=int, help="the number in PREFIX-0000.params")
-    convert.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
-    _shapes(convert)
+    systems = convert.add_subparsers(dest="system", required=True, metavar="SYSTEM")
+    mxnet = systems.add_parser("mxnet", help="convert PREFIX-symbol.json and PREFIX-0000.params")
+    mxnet.add_argument("prefix", help="path and name of the model, as before -symbol.json")
+    mxnet.add_argument("epoch", type=int, help="the number in PREFIX-0000.params")
+    paddle = systems.add_parser("paddle", help="convert an inference model of Paddle")
+    paddle.add_argument(
+        "folder", help="the folder of __model__, or the path before .pdmodel and .pdiparams"
+    )
+    paddle.add_argument("--model", metavar="FILE", help="the program's file, if not __model__")
+    paddle.add_argument("--parameters", metavar="FILE", help="the one file of all parameters")
+    for system in (mxnet, paddle):
+        system.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+        _shapes(system)
 
 
 # Commands on the catalogue -----------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """Interoperability with other systems: loading their models, and running their scripts.
 
-``so.interop.mxnet`` imports the module of that name when it is looked up.
+``so.interop.mxnet`` and ``so.interop.paddle`` import the module of that name when it is looked up.
 """
 
 import importlib
 from types import ModuleType
 
-SYSTEMS = ("mxnet",)
+SYSTEMS = ("mxnet", "paddle")
 
 
 def __getattr__(name: str) -> ModuleType:

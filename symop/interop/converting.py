@@ -1,4 +1,4 @@
-"""Conversion of saved MXNet models into symop's files, verified by running both."""
+"""Conversion of saved models of MXNet and Paddle into symop's files, verified by running both."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +14,9 @@ from symop.interop.mxnet.graph import topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.model import load_checkpoint
 from symop.interop.mxnet.visualization import print_summary
+from symop.interop.paddle import Executor, PaddleError, Program, Scope, scope_guard
+from symop.interop.paddle import load_inference_model as load_paddle
+from symop.interop.paddle.files import persistables
 
 GRAPH, PARAMETERS = "symbol.json", "parameters.safetensors"
 
@@ -78,6 +81,75 @@ def convert_mxnet(
     kept = {**so.load_parameters(folder / PARAMETERS), **given}
     after = so.load(folder / GRAPH).to_jax()(*[kept[name] for name in order], key=key)
     return Converted(folder / GRAPH, folder / PARAMETERS, _largest_difference(before, after))
+
+
+def convert_paddle(
+    folder: str | Path,
+    output: str | Path,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    *,
+    model: str | None = None,
+    parameters: str | None = None,
+) -> Converted:
+    """Converts an inference model of Paddle to JSON and safetensors.
+
+    Loads the written files, and compares the outputs of both models on random inputs.
+
+    Args:
+        folder: the folder of ``__model__``, or the beginning of the names of ``.pdmodel`` and
+            ``.pdiparams``.
+        output: a folder, created if needed.
+        shapes: shapes of the inputs whose lengths the file leaves open.
+        model: the name of the program's file, if it is another one.
+        parameters: the name of the one file of parameters; None for one file each.
+
+    Raises:
+        PaddleError: a shape is missing, an input is ragged, or an operator is not defined.
+        OSError: a file cannot be read or written.
+    """
+    with scope_guard(Scope()) as scope:
+        program, feeds, fetches = load_paddle(folder, None, model, parameters)
+        given = {
+            name: _drawn(i, *_type_of_feed(program, name, shapes or {}))
+            for i, name in enumerate(feeds)
+        }
+        arrays = {name: jnp.asarray(scope[name]) for name in persistables(program.desc)}
+        print(f"inputs: {', '.join(feeds) or 'none'}")
+        before = Executor().run(program, given, fetches, scope=scope)
+    types = {name: (one.shape, one.dtype) for name, one in {**arrays, **given}.items()}
+    graph = program.to_symbol(fetches, types)
+    target = Path(output)
+    target.mkdir(parents=True, exist_ok=True)
+    graph.save(target / GRAPH)
+    so.save_parameters(target / PARAMETERS, arrays)
+    loaded = so.load(target / GRAPH)
+    kept = {**so.load_parameters(target / PARAMETERS), **given}
+    after = loaded.to_jax()(
+        *[kept[name] for name in loaded.list_arguments()], key=jax.random.key(0)
+    )
+    return Converted(target / GRAPH, target / PARAMETERS, _largest_difference(before, after))
+
+
+def _type_of_feed(program: Program, name: str, shapes: Mapping[str, Sequence[int]]) -> Any:
+    """Shape and dtype of an input; those that the file leaves open are given.
+
+    Raises:
+        PaddleError: a length is not known, or the input is ragged.
+    """
+    variable = program.desc.blocks[0].vars[name]
+    if variable.lod_level:
+        raise PaddleError(
+            f"convert: inputs must not be ragged, got {name!r} with {variable.lod_level} levels; "
+            "Executor.run takes a LoDTensor for it"
+        )
+    shape = tuple(shapes.get(name, variable.shape or ()))
+    if -1 in shape:
+        raise PaddleError(
+            f"convert: the shape of {name!r} must be given, --shape {name}="
+            f"{','.join(str(8 if one == -1 else one) for one in shape)}, since the file leaves it "
+            f"open: {list(shape)}"
+        )
+    return shape, jax.dtypes.canonicalize_dtype(variable.dtype)
 
 
 _TRAINED = ("weight", "bias", "gamma", "beta", "parameters")

@@ -3,84 +3,35 @@
 All lengths in a file are checked against its remaining size before anything is allocated.
 """
 
-import math
 import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from registry.types import DType, Shape, is_boolean, is_integer
+from registry.types import DType, Shape, is_integer
 from registry.values import SelectedRows
+from symop.interop import reading
 from symop.interop.mxnet.attributes import DTYPES
 from symop.interop.mxnet.errors import MXNetFormatError
 from symop.interop.mxnet.sparse import CSRArray, Fault, csr_fault, rows_fault
+from symop.interop.reading import MAX_RANK
 
 Array = np.ndarray | SelectedRows | CSRArray | None
 """The contents of a file; None stands for an array that was declared but never filled."""
 
 _CODES = tuple(range(len(DTYPES)))
 _INTEGER_CODES = tuple(code for code in _CODES if is_integer(DTYPES[code]))
-MAX_RANK = 32
-"""The maximal rank of an array, supported by every version of NumPy."""
-
-_MAX_BYTES = 2**63 - 1
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 _UNDEFINED, _DENSE, _ROW_SPARSE, _CSR = -1, 0, 1, 2
 _CPU = 1
 _DEVICES = {_CPU: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
 
 
-class Reader:
-    """A sequential reader of a file's content.
+class Reader(reading.Reader):
+    """A sequential reader of the content of MXNet's files."""
 
-    Attributes:
-        data: the content.
-        name: the name of the file in messages.
-        at: the offset of the next byte.
-        part: the part being read, for messages.
-    """
-
-    def __init__(self, data: bytes, name: str) -> None:
-        self.data, self.name, self.at, self.part = data, name, 0, ""
-
-    @property
-    def left(self) -> int:
-        """The number of unread bytes."""
-        return len(self.data) - self.at
-
-    def error(self, must: str, got: object, at: int) -> MXNetFormatError:
-        """The error for a violated requirement ``must`` at byte ``at``."""
-        return MXNetFormatError(f"{self.name}: {self.part}{must} at byte {at}, got {got}")
-
-    def take(self, length: int, what: str) -> int:
-        """Skips the next ``length`` bytes and returns their offset.
-
-        Raises:
-            MXNetFormatError: fewer bytes are left.
-        """
-        at = self.at
-        if length > self.left:
-            raise self.error(f"{what} must be {length} bytes", f"{self.left} until the end", at)
-        self.at += length
-        return at
-
-    def numbers(self, code: str, count: int, what: str) -> tuple[int, ...]:
-        """Reads ``count`` numbers of the ``struct`` type ``code``."""
-        at = self.take(count * struct.calcsize(f"<{code}"), what)
-        return struct.unpack_from(f"<{count}{code}", self.data, at)
-
-    def number(self, code: str, what: str) -> int:
-        """Reads one number."""
-        return self.numbers(code, 1, what)[0]
-
-    def one_of(self, allowed: tuple[int, ...], what: str) -> int:
-        """Reads a 4-byte number that must be one of ``allowed``."""
-        at = self.at
-        result = self.number("i", what)
-        if result not in allowed:
-            raise self.error(f"{what} must be one of {', '.join(map(str, allowed))}", result, at)
-        return result
+    error_class = MXNetFormatError
 
     def shape(self, what: str, least: int = 0) -> Shape | None:
         """Reads a shape with entries of at least ``least``; None if it is unknown or has a -1."""
@@ -96,21 +47,6 @@ class Reader:
     def dtype(self, codes: tuple[int, ...]) -> DType:
         """Reads a dtype, given as one of ``codes``."""
         return DTYPES[self.one_of(codes, "the dtype")]
-
-    def entries(self, dtype: DType, shape: Shape, what: str) -> np.ndarray:
-        """Reads the next bytes as the entries of a new array."""
-        if math.prod([max(length, 1) for length in shape]) * dtype.itemsize > _MAX_BYTES:
-            raise self.error(f"{what} must be fewer than 2**63 bytes", f"shape {shape}", self.at)
-        length = math.prod(shape) * dtype.itemsize
-        start = self.take(length, what)
-        array = np.empty(shape, dtype)
-        if length:
-            raw = np.frombuffer(self.data, np.uint8, length, start)
-            if is_boolean(dtype) and raw.max() > 1:
-                at = int((raw > 1).argmax())
-                raise self.error(f"{what} must be 0 or 1", raw[at], start + at)
-            array.reshape(-1).view(np.uint8)[:] = raw
-        return array
 
 
 # Reading ---------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from registry.errors import FormatError
 from registry.values import SelectedRows
 from symop.eager.ndarray import NDArray
 from symop.interop.mxnet.attributes import DTYPES
-from symop.interop.mxnet.binary import MAX_RANK, Array, Reader, read_array, write_array
+from symop.interop.mxnet.binary import Array, Reader, read_array, write_array
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.sparse import CSRArray, merged_rows, sorted_csr
+from symop.interop.reading import MAX_RANK
 from symop.io.files import PathLike, read_bounded, write_atomically
 
 LIMIT = 1 << 32
@@ -61,8 +62,7 @@ def load_params(
         reader.part = f"array {place}: "
         arrays.append(read_array(reader))
     names = _read_names(reader, len(arrays))
-    if reader.left:
-        raise reader.error("the file must end", f"{reader.left} more bytes", reader.at)
+    reader.finish()
     return dict(zip(names, arrays, strict=True)) if names else arrays
 
 

@@ -12,7 +12,8 @@ from symop.interop.paddle.control import leaves, rebuilt
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import ProgramDesc, VarDesc, VarKind
 from symop.interop.paddle.translating import Translation
-from symop.interop.paddle.values import data_of, symbolic
+from symop.interop.paddle.values import data_of
+from symop.symbol.symbol import Symbol
 
 
 class Type(NamedTuple):
@@ -106,28 +107,57 @@ class Compiled:
         """Makes a program of a graph; its values are those of ``scope``."""
         self._forms = [_fetched(one) for one in translated.fetched]
         fetched = [leaf for one in self._forms for leaf in leaves(one)]
-        updates = [symbolic(one) for one in translated.updates.values()]
-        group = so.Group([*map(symbolic, fetched), *updates])
+        self._fixed = {i: one for i, one in enumerate(fetched) if not isinstance(one, Symbol)}
+        self._constants = {
+            name: one for name, one in translated.updates.items() if not isinstance(one, Symbol)
+        }
+        symbols = [one for one in fetched if isinstance(one, Symbol)]
+        updates = {name: one for name, one in translated.updates.items() if isinstance(one, Symbol)}
+        self._created: list[str] = []
+        self._fed: list[str] = []
+        self.program = self._of(symbols, updates, translated.variables, scope)
+        self._scope = scope
+
+    def _of(
+        self,
+        fetched: list[Symbol],
+        updates: Mapping[str, Symbol],
+        variables: Sequence[str],
+        scope: Any,
+    ) -> Any:
+        """Returns a program of what is not constant, or None if everything is."""
+        if not fetched and not updates:
+            return None
+        group = so.Group([*fetched, *updates.values()])
         read = set(group.list_inputs())
-        self.program = group.to_program([name for name in translated.variables if name in read])
-        outputs = self.program.outputs
-        self._created = []
-        for name, output in zip(translated.updates, outputs[len(fetched) :], strict=True):
+        program = group.to_program([name for name in variables if name in read])
+        outputs = program.outputs
+        kept = list(outputs[: len(fetched)])
+        for name, output in zip(updates, outputs[len(fetched) :], strict=True):
             if name in read:
-                self.program.update(name, output)
+                program.update(name, output)
             else:
-                self._created.append((name, output))
-        self.program.outputs = [*outputs[: len(fetched)], *(one for _, one in self._created)]
-        self.program.scope = scope
-        self._fed = [one.name for one in self.program.inputs]
+                self._created.append(name)
+                kept.append(output)
+        program.outputs = kept
+        program.scope = scope
+        self._fed = [one.name for one in program.inputs]
+        return program
 
     def __call__(self, feed: Mapping[str, Any]) -> list[Any]:
         """Runs the program and returns the fetched values."""
         given = {name: feed[name] for name in self._fed}
-        results = list(self.program.run(given))
-        for (name, _), value in zip(self._created, results[len(results) - len(self._created) :], strict=True):
-            self.program.scope[name] = value
-        supply = iter(results)
+        results = list(self.program.run(given)) if self.program is not None else []
+        for name, value in self._constants.items():
+            self._scope[name] = value
+        first = len(results) - len(self._created)
+        for name, value in zip(self._created, results[first:], strict=True):
+            self._scope[name] = value
+        computed = iter(results)
+        count = sum(len(leaves(one)) for one in self._forms)
+        supply = iter(
+            [self._fixed[i] if i in self._fixed else next(computed) for i in range(count)]
+        )
         return [rebuilt(one, [next(supply) for _ in leaves(one)]) for one in self._forms]
 
 

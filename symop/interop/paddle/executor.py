@@ -11,25 +11,78 @@ from symop.interop.paddle.arrays import Elements
 from symop.interop.paddle.compiling import Compiled, Type, fed, persistables, translate, types_of
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import ProgramDesc
-from symop.interop.paddle.programs import Program
-from symop.program.scope import Scope
+from symop.interop.paddle.guards import default_main_program
+from symop.interop.paddle.programs import Program, name_of
+from symop.program import scope as scopes
 
-_scopes = [Scope()]
+
+class Scope(scopes.Scope):
+    """The values of variables by name, which ``find_var`` returns as Paddle does.
+
+    Example:
+        >>> scope = Scope()
+        >>> scope["w"] = np.ones(2, np.float32)
+        >>> np.asarray(scope.find_var("w").get_tensor())
+        array([1., 1.], dtype=float32)
+    """
+
+    def find_var(self, name: str) -> "Held | None":
+        """Returns a variable, or None if it has no value."""
+        return Held(self, name) if name in self else None
+
+    def var(self, name: str) -> "Held":
+        """Returns a variable, which may have no value yet."""
+        return Held(self, name)
 
 
-def global_scope() -> Scope:
+class Held:
+    """A variable of a scope.
+
+    Attributes:
+        scope: the scope.
+        name: the variable's name.
+    """
+
+    def __init__(self, scope: scopes.Scope, name: str) -> None:
+        """Makes a view of a variable."""
+        self.scope = scope
+        self.name = name
+
+    def get_tensor(self) -> "Held":
+        """Returns itself; ``numpy.asarray`` makes an array of it."""
+        return self
+
+    def set(self, value: Any, place: Any = None) -> None:
+        """Gives the variable a value; ``place`` is accepted as in Paddle."""
+        del place
+        self.scope[self.name] = np.asarray(value)
+
+    def shape(self) -> list[int]:
+        """Returns the lengths of the value."""
+        return list(np.shape(self.scope[self.name]))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Returns the value as an array of NumPy."""
+        del copy
+        return np.asarray(self.scope[self.name], dtype)
+
+
+_scopes: list[scopes.Scope] = [Scope()]
+
+
+def global_scope() -> Any:
     """Returns the scope in which programs keep their variables: a mapping from names to arrays."""
     return _scopes[-1]
 
 
 @contextlib.contextmanager
-def scope_guard(scope: Scope) -> Iterator[None]:
+def scope_guard(scope: scopes.Scope) -> Iterator[scopes.Scope]:
     """Makes ``scope`` the global scope inside of a ``with`` statement."""
     _scopes.append(scope)
     try:
-        yield
+        yield scope
     finally:
-        _scopes.remove(scope)
+        _scopes.pop()
 
 
 class Executor:
@@ -50,35 +103,46 @@ class Executor:
 
     def run(
         self,
-        program: Program,
+        program: Any = None,
         feed: Mapping[str, Any] | None = None,
         fetch_list: Sequence[Any] | None = None,
         *,
-        scope: Scope | None = None,
+        scope: scopes.Scope | None = None,
         return_numpy: bool = True,
+        use_program_cache: bool = True,
     ) -> list[Any]:
         """Runs a program once, updates included, and returns the fetched values.
 
         Args:
-            program: the program.
+            program: the program, by default that which layers append to.
             feed: arrays by name; ragged sequences are ``LoDTensor`` values or pairs of an array
                 and lists of lengths.
             fetch_list: variables or their names.
             scope: the values of persistable variables, by default the global scope.
             return_numpy: whether arrays are NumPy's, and ragged values their data alone.
+            use_program_cache: accepted as in Paddle; programs are always kept.
 
         Raises:
             PaddleError: a variable is missing or unknown, or an operator is not defined.
         """
+        del use_program_cache
+        chosen = _program_of(program)
         values = feed or {}
-        arrays = {key: one for name, value in values.items() for key, one in fed(name, value).items()}
-        names = [getattr(one, "name", one) for one in fetch_list or ()]
-        compiled = self._of(program, arrays, names, global_scope() if scope is None else scope)
-        results = compiled(arrays)
+        arrays = {
+            key: one for name, value in values.items() for key, one in fed(name, value).items()
+        }
+        names = [name_of(one) for one in fetch_list or ()]
+        compiled = self._of(chosen, arrays, names, global_scope() if scope is None else scope)
+        with _seeded(chosen.random_seed if chosen.draws else 0):
+            results = compiled(arrays)
         return [_plain(one) for one in results] if return_numpy else results
 
+    def close(self) -> None:
+        """Forgets the compiled programs."""
+        self._compiled.clear()
+
     def _of(
-        self, program: Program, arrays: Mapping[str, Any], names: Sequence[str], scope: Scope
+        self, program: Program, arrays: Mapping[str, Any], names: Sequence[str], scope: scopes.Scope
     ) -> Compiled:
         kept = _kept(program.desc, scope, arrays)
         feed = types_of(arrays, _counts(arrays))
@@ -96,7 +160,31 @@ class Executor:
         return self._compiled[key]
 
 
-def _kept(desc: ProgramDesc, scope: Scope, arrays: Mapping[str, Any]) -> dict[str, Type]:
+def _program_of(given: Any) -> Program:
+    """Returns a program, that of a ``CompiledProgram``, or the default one."""
+    if given is None:
+        return default_main_program()
+    found = getattr(given, "program", given)
+    if not isinstance(found, Program):
+        raise PaddleError(f"run: program must be a Program, got {type(given).__name__}")
+    return found
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Lets random operators draw the same numbers in every run, if a program has a seed."""
+    if not seed:
+        yield
+        return
+    state = so.random.get_state()
+    so.random.seed(seed)
+    try:
+        yield
+    finally:
+        so.random.set_state(state)
+
+
+def _kept(desc: ProgramDesc, scope: scopes.Scope, arrays: Mapping[str, Any]) -> dict[str, Type]:
     """Returns the types of the persistable variables that have values."""
     names = [one.name for one in persistables(desc) if one.name not in arrays]
     return {
@@ -128,7 +216,9 @@ def _require_declared(desc: ProgramDesc, feed: Mapping[str, Type]) -> None:
             raise PaddleError(f"feed: names must be those of variables, got {name!r}")
         shape = variable.shape
         if shape is not None and not _fits(type_.shape, shape):
-            raise PaddleError(f"feed: {name} must have shape {list(shape)}, got {list(type_.shape)}")
+            raise PaddleError(
+                f"feed: {name} must have shape {list(shape)}, got {list(type_.shape)}"
+            )
 
 
 def _fits(shape: Sequence[int], declared: Sequence[int]) -> bool:

@@ -108,10 +108,13 @@ _DETAILS = {
     VarKind.SPARSE_CSR: "sparse_csr",
 }
 _WITH_LEVELS = (VarKind.LOD_TENSOR, VarKind.LOD_TENSOR_ARRAY)
+_ORDER = "order"
+"""The part of ``OpDesc.rest`` that holds the order of attributes, if one comes twice."""
 _KINDS = frozenset(VarKind)
 _FLAGS = ("persistable", "need_check_feed", "is_parameter", "stop_gradient")
 MAX_LEVELS = 64
 """The maximal number of levels of sequences of a variable."""
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
 _T = TypeVar("_T")
 
 
@@ -413,12 +416,9 @@ def _read_detail(var: VarDesc, detail: Message, kept: Message) -> None:
 
 def _read_op(message: Message) -> OpDesc:
     op = OpDesc(_name("an operator's type", message.type), is_target=message.is_target)
-    for place, attr in enumerate(message.attrs):
-        try:
-            _read_attr(op, attr)
-        except Fault as fault:
-            fault.path.insert(0, ("attrs", place))
-            raise
+    names = list(_each("attrs", message.attrs, lambda each: _read_attr(op, each)))
+    if len(names) > len(op.attrs):
+        op.rest[_ORDER] = "\0".join(names).encode()
     for what, into in (("inputs", op.inputs), ("outputs", op.outputs)):
         for slot, names, rest in _each(what, getattr(message, what), _read_slot):
             if slot in into:
@@ -426,7 +426,8 @@ def _read_op(message: Message) -> OpDesc:
             into[slot] = names
             if rest:
                 op.rest[f"{what} {slot}"] = rest
-    if has_unknown(message) or (message.HasField("is_target") and not message.is_target):
+    default = message.HasField("is_target") and not message.is_target
+    if default or has_unknown(message):
         kept = _without(message, ("type", "inputs", "outputs", "attrs"))
         _drop_set(kept, ("is_target",))
         op.rest[""] = kept.SerializePartialToString()
@@ -440,20 +441,28 @@ def _read_slot(message: Message) -> tuple[str, list[str], bytes]:
     return _name("a slot", message.parameter), names, data
 
 
-def _read_attr(op: OpDesc, message: Message) -> None:
+def _read_attr(op: OpDesc, message: Message) -> str:
+    """Reads an attribute; returns its name.
+
+    Paddle 2 lists some attributes twice, once among those of running; the values are the same.
+    """
     name = _name("an attribute's name", message.name)
-    if name in op.attrs:
-        raise Fault(f"{op.type}: an attribute must be given once", repr(name))
     if message.type not in _ATTRS:
         must = f"{op.type}: the type of attribute {name!r} must be from 0 to {max(AttrType)}"
         raise Fault(must, message.type)
     form = _ATTRS[message.type]
-    op.attr_types[name] = AttrType(message.type)
-    op.attrs[name] = form.read(getattr(message, form.field))
+    kind, value = AttrType(message.type), form.read(getattr(message, form.field))
+    if name in op.attrs:
+        if (op.attr_types[name], repr(op.attrs[name])) != (kind, repr(value)):
+            must = f"{op.type}: attribute {name!r} must have one value"
+            raise Fault(must, f"{value!r} after {op.attrs[name]!r}")
+        return name
+    op.attr_types[name], op.attrs[name] = kind, value
     others = {found.name for found, _ in message.ListFields()} - {"name", "type", form.field}
     if others or has_unknown(message):
         kept = _without(message, ("name", "type", form.field))
         op.rest[f"attrs {name}"] = kept.SerializePartialToString()
+    return name
 
 
 def _name(what: str, raw: bytes, *, empty: bool = False) -> str:
@@ -525,7 +534,7 @@ def _raw_float(value: Any) -> float:
 
 def _raw_single(value: Any) -> float:
     number = _raw_float(value)
-    if math.isfinite(number) and abs(number) > np.finfo(np.float32).max:
+    if math.isfinite(number) and abs(number) > _LARGEST_SINGLE:
         raise ValueError("too large for float32")
     return number
 
@@ -702,10 +711,18 @@ def _write_op(message: Message, op: OpDesc) -> None:
             made.MergeFromString(op.rest.get(f"{what} {slot}", b""))
             made.parameter = slot.encode()
             made.arguments.extend(name.encode() for name in names)
-    for name, value in op.attrs.items():
+    for name in _order(op):
         made = message.attrs.add()
         made.MergeFromString(op.rest.get(f"attrs {name}", b""))
-        _write_attr(made, op, name, value)
+        _write_attr(made, op, name, op.attrs[name])
+
+
+def _order(op: OpDesc) -> list[str]:
+    """Names of the attributes to write: as in the file, then those that are new."""
+    if _ORDER not in op.rest:
+        return list(op.attrs)
+    names = [name for name in op.rest[_ORDER].decode().split("\0") if name in op.attrs]
+    return [*names, *(name for name in op.attrs if name not in names)]
 
 
 def _write_attr(message: Message, op: OpDesc, name: str, value: Any) -> None:
@@ -756,7 +773,9 @@ def _faults(program: ProgramDesc) -> Iterator[Fault]:
             yield _at(Fault("a block's index must be its place", block.idx), path)
         least, most = (-1, -1) if place == 0 else (0, place - 1)
         if not least <= block.parent_idx <= most:
-            must = "a block's parent must be an earlier block" if place else "it must have no parent"
+            must = (
+                "a block's parent must be an earlier block" if place else "it must have no parent"
+            )
             yield _at(Fault(must, block.parent_idx), path)
         if not -1 <= block.forward_block_idx < count:
             must = f"a forward block must be from -1 to {count - 1}"

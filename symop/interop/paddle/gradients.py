@@ -74,9 +74,7 @@ def cotangents(
     if not places:
         return {one: so.zeros_like(each) for one, each in zip(wanted, variables, strict=True)}
     ys = [data_of(outputs[one.slot][one.index]) for one in places]
-    seeds = [
-        _shaped(data_of(heads[one]), each) for one, each in zip(places, ys, strict=True)
-    ]
+    seeds = [_shaped(data_of(heads[one]), each) for one, each in zip(places, ys, strict=True)]
     found = so.grad(ys, variables, seeds, unreachable="zero")
     return dict(zip(wanted, found, strict=True))
 

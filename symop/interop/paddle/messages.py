@@ -119,7 +119,7 @@ def has_unknown(message: Message) -> bool:
 # Damaged files ---------------------------------------------------------------------------------
 
 
-class Fault(PaddleFormatError):
+class Fault(PaddleFormatError):  # noqa: N818  # it becomes the error that names the file
     """A violated requirement somewhere in a message.
 
     Attributes:
@@ -153,13 +153,14 @@ class _Value(NamedTuple):
     """The offset of the tag."""
 
 
-def parse_message(data: bytes, message: str, name: str) -> Message:
+def parse_message(data: bytes, message: str, name: str, start: int = 0) -> Message:
     """Parses ``data`` as a message.
 
     Args:
         data: the content.
         message: the message's name.
         name: the file's name, for errors.
+        start: the offset of ``data`` in the file, for errors.
 
     Raises:
         PaddleFormatError: ``data`` is not such a message, or a required field is missing.
@@ -169,18 +170,16 @@ def parse_message(data: bytes, message: str, name: str) -> Message:
         made.ParseFromString(data)
         whole = bool(made.IsInitialized())
     except Exception as error:  # DecodeError, which depends on the implementation of protobuf
-        raise _cut_error(data, message, name, str(error)) from None
+        raise _cut_error(data, message, name, start, str(error)) from None
     if not whole:
         missing = ", ".join(made.FindInitializationErrors()[:3])
-        raise _cut_error(data, message, name, f"missing fields {missing}")
+        raise _cut_error(data, message, name, start, f"missing fields {missing}")
     return made
 
 
-def _cut_error(data: bytes, message: str, name: str, reason: str) -> PaddleFormatError:
-    cut = _damage(data, 0, len(data), message)
-    if cut is None:
-        return PaddleFormatError(f"{name}: the file must be a protobuf message, got {reason}")
-    return PaddleFormatError(f"{name}: {cut.must} at byte {cut.at}, got {cut.got}")
+def _cut_error(data: bytes, message: str, name: str, start: int, reason: str) -> PaddleFormatError:
+    cut = _damage(data, 0, len(data), message) or _Cut(0, f"there must be a {message}", reason)
+    return PaddleFormatError(f"{name}: {cut.must} at byte {start + cut.at}, got {cut.got}")
 
 
 def _damage(data: bytes, start: int, end: int, message: str) -> _Cut | None:

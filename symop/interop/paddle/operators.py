@@ -29,7 +29,14 @@ _ENGINE = frozenset(
         *("workspace_size_MB", "exhaustive_search", "force_fp32_output", "with_quant_attr"),
         *("x_data_format", "y_data_format", "data_layout_", "fuse_relu_before_depthwise_conv"),
         *("Scale_x", "Scale_y", "Scale_out", "scale_x", "scale_y", "scale_out", "use_addto"),
-        *("grad_inplace", "op_name", "skip_eager_deletion_vars", "force_cpu", "is_test_", "use_global_device"),
+        *(
+            "grad_inplace",
+            "op_name",
+            "skip_eager_deletion_vars",
+            "force_cpu",
+            "is_test_",
+            "use_global_device",
+        ),
     }
 )
 """Attributes that choose Paddle's engine; they do not change values."""
@@ -110,7 +117,13 @@ def operator(
     def define(function: F) -> F:
         for one in types or (function.__name__.rstrip("_"),):
             _TABLE[one] = _definition(
-                one, function, outputs.split(), several.split(), ignored.split(), no_gradient, ragged
+                one,
+                function,
+                outputs.split(),
+                several.split(),
+                ignored.split(),
+                no_gradient,
+                ragged,
             )
         return function
 
@@ -134,7 +147,7 @@ def _definition(
     return Definition(
         name,
         function,
-        slots={key: one.annotation in (Values, "Values") for key, one in inputs.items()},
+        slots={key: one.annotation in (Values, Values | None) for key, one in inputs.items()},
         required=frozenset(key for key, one in inputs.items() if one.default is one.empty),
         outputs=tuple(outputs),
         several=frozenset(several),

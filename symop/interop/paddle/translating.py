@@ -22,14 +22,27 @@ from symop.interop.paddle.gradients import (
     forward_type,
     output_slot,
 )
-from symop.interop.paddle.operators import EMPTY, GRAD, Definition, find, parameter_of, reason_without
+from symop.interop.paddle.operators import (
+    EMPTY,
+    GRAD,
+    Definition,
+    find,
+    parameter_of,
+    reason_without,
+)
 from symop.interop.paddle.values import data_of, is_floating
 from symop.symbol.symbol import Symbol
 
 Environment = MutableMapping[str, Any]
 
 _READ_BEFORE_WRITTEN = frozenset(
-    {"conditional_block", "conditional_block_infer", "conditional_block_grad", "while", "while_grad"}
+    {
+        "conditional_block",
+        "conditional_block_infer",
+        "conditional_block_grad",
+        "while",
+        "while_grad",
+    }
 )
 """Operators whose inputs may be variables that only their sub-block writes."""
 
@@ -170,7 +183,11 @@ class Translation:
             if name != EMPTY and target in inputs and is_floating(inputs[target][i])
         ]
         heads = places.stand_for(
-            {s: v for s, v in slots.items() if s.removesuffix(GRAD) in computed and s.endswith(GRAD) and s not in inner}
+            {
+                s: v
+                for s, v in slots.items()
+                if s.removesuffix(GRAD) in computed and s.endswith(GRAD) and s not in inner
+            }
         )
         declared = places.stand_for({s: v for s, v in slots.items() if s in computed})
         given = {
@@ -185,7 +202,9 @@ class Translation:
         for (slot, i, place), result in zip(wanted, results, strict=True):
             like = inner[place.slot][place.index]
             value = places.filled(result)
-            outputs[slot][i] = so.LoDTensor(value, like.lod) if isinstance(like, so.LoDTensor) else value
+            outputs[slot][i] = (
+                so.LoDTensor(value, like.lod) if isinstance(like, so.LoDTensor) else value
+            )
         return outputs
 
     def _forward_inputs(
@@ -204,9 +223,7 @@ class Translation:
             return {slot: values for slot, values in slots.items() if slot in base.slots}
         return {slot: values for slot, values in slots.items() if not slot.endswith(GRAD + GRAD)}
 
-    def _recomputed(
-        self, forward: str, call: Call, before: Call | None, inputs: Slots
-    ) -> Slots:
+    def _recomputed(self, forward: str, call: Call, before: Call | None, inputs: Slots) -> Slots:
         """Returns the outputs of the forward call on other inputs."""
         op = before.op if before is not None else _as_forward(forward, call.op)
         environment = before.environment if before is not None else call.environment
@@ -282,7 +299,8 @@ def _by_slot(definition: Definition, results: Any) -> Slots:
     if isinstance(results, Mapping):
         named = dict(results)
     else:
-        together = results if isinstance(results, tuple) else (results,)
+        several = isinstance(results, Symbol) and len(results.nodes) > 1
+        together = tuple(results) if several or isinstance(results, tuple) else (results,)
         named = dict(zip(definition.outputs, together, strict=False))
     return {
         slot: list(value) if slot in definition.several else [value]

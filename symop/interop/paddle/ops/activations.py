@@ -1,9 +1,10 @@
 """Entrywise functions of one tensor."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import symop as so
+from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import operator
 
 _PLAIN: dict[str, Callable[..., Any]] = {
@@ -86,7 +87,7 @@ def softmax(X: Any, *, axis: int = -1) -> Any:
     return so.softmax(X, axis=axis)
 
 
-@operator(outputs="Out Mask")
+@operator("dropout", "dropout_nd", outputs="Out Mask", no_gradient="Seed", ignored="fix_seed seed")
 def dropout(
     X: Any,
     Seed: Any = None,
@@ -94,22 +95,44 @@ def dropout(
     dropout_prob: float = 0.5,
     is_test: bool = False,
     dropout_implementation: str = "downgrade_in_infer",
-    fix_seed: bool = False,
-    seed: int = 0,
+    axis: Sequence[int] = (),
 ) -> Any:
-    kept = 1.0 - dropout_prob
-    downgrades = dropout_implementation == "downgrade_in_infer"
+    scale = _kept_scale(dropout_prob, dropout_implementation)
     if is_test:
-        return so.multiply(X, kept) if downgrades else so.identity(X)
+        downgrades = dropout_implementation == "downgrade_in_infer"
+        return so.multiply(X, 1.0 - dropout_prob) if downgrades else so.identity(X)
     if dropout_prob == 0:
-        mask = so.ones_like(X)
-    else:
-        mask = so.cast(so.less(so.sym.random_uniform(shape=X.shape), kept), dtype=X.dtype)
-        mask = mask if downgrades else so.divide(mask, kept)
-    return so.multiply(X, mask), mask
+        return so.identity(X), so.ones(shape=X.shape, dtype="uint8")
+    shape = tuple(n if not axis or i in axis else 1 for i, n in enumerate(X.shape))
+    kept = so.greater_equal(so.sym.random_uniform(shape=shape), dropout_prob)
+    kept = so.broadcast_to(kept, shape=X.shape)
+    out = so.where(kept, X if scale == 1 else X * scale, so.zeros_like(X))
+    return out, so.cast(kept, dtype="uint8")
 
 
-@operator("dropout_grad", outputs="X@GRAD")
+def _kept_scale(probability: float, implementation: str) -> float:
+    """Returns the factor of entries that training keeps.
+
+    Raises:
+        PaddleError: no implementation has this name.
+    """
+    if implementation == "downgrade_in_infer" or probability == 1:
+        return 1.0
+    if implementation != "upscale_in_train":
+        raise PaddleError(
+            "dropout: dropout_implementation must be 'downgrade_in_infer' or 'upscale_in_train'"
+            f", got {implementation!r}"
+        )
+    return 1.0 / (1.0 - probability)
+
+
+@operator(
+    "dropout_grad",
+    "dropout_nd_grad",
+    outputs="X@GRAD",
+    ignored="fix_seed seed axis",
+    no_gradient="Mask",
+)
 def dropout_gradient(
     Mask: Any,
     Out_GRAD: Any,
@@ -117,7 +140,9 @@ def dropout_gradient(
     dropout_prob: float = 0.5,
     is_test: bool = False,
     dropout_implementation: str = "downgrade_in_infer",
-    fix_seed: bool = False,
-    seed: int = 0,
 ) -> Any:
-    return so.multiply(Out_GRAD, Mask)
+    if is_test:
+        downgrades = dropout_implementation == "downgrade_in_infer"
+        return Out_GRAD * (1.0 - dropout_prob) if downgrades else so.identity(Out_GRAD)
+    mask = so.cast(Mask, dtype=Out_GRAD.dtype)
+    return Out_GRAD * mask * _kept_scale(dropout_prob, dropout_implementation)

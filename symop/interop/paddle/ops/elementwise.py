@@ -97,7 +97,12 @@ def sum_(X: Values) -> Any:
 
 @operator()
 def scale(
-    X: Any, ScaleTensor: Any = None, *, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True
+    X: Any,
+    ScaleTensor: Any = None,
+    *,
+    scale: float = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
 ) -> Any:
     factor = scale if ScaleTensor is None else so.reshape(ScaleTensor, shape=())
     is_plain = ScaleTensor is None and scale == 1

@@ -15,8 +15,10 @@ def mul(X: Any, Y: Any, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> 
     return so.reshape(so.matmul(x, y), shape=(*rows, *columns))
 
 
-@operator(ignored="head_number fused_reshape_Out fused_transpose_Out fused_reshape_X "
-          "fused_transpose_X fused_reshape_Y fused_transpose_Y")
+@operator(
+    ignored="head_number fused_reshape_Out fused_transpose_Out fused_reshape_X "
+    "fused_transpose_X fused_reshape_Y fused_transpose_Y"
+)
 def matmul(
     X: Any, Y: Any, *, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0
 ) -> Any:
@@ -26,8 +28,10 @@ def matmul(
     return product if alpha == 1 else so.multiply(product, alpha)
 
 
-@operator(ignored="fused_reshape_Out fused_transpose_Out fused_reshape_X fused_transpose_X "
-          "fused_reshape_Y fused_transpose_Y")
+@operator(
+    ignored="fused_reshape_Out fused_transpose_Out fused_reshape_X fused_transpose_X "
+    "fused_reshape_Y fused_transpose_Y"
+)
 def matmul_v2(X: Any, Y: Any, *, trans_x: bool = False, trans_y: bool = False) -> Any:
     return _product(X, Y, trans_x, trans_y)
 

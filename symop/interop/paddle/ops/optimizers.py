@@ -1,15 +1,411 @@
-"""Updates of parameters; learning rates have shape (1,)."""
+"""Updates of parameters; learning rates have shape (1,).
 
+A gradient that holds rows alone updates the whole table like the dense gradient, unless the operator
+is lazy.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import symop as so
-from symop.interop.paddle.operators import operator
+from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.operators import Values, operator
+from symop.interop.paddle.ops.versions import scales_epsilon
+
+_MIXED = "multi_precision use_global_beta_pow min_row_size_to_use_multithread only_tensor_type"
 
 
 def _rate(learning_rate: Any) -> Any:
     return so.reshape(learning_rate, shape=())
 
 
+def _holds_rows(grad: Any) -> bool:
+    return getattr(grad, "kind", None) == "selected_rows"
+
+
+def _dense(grad: Any) -> Any:
+    return so.get_tensor_from_selected_rows(grad) if _holds_rows(grad) else grad
+
+
+def _moved(param: Any, step: Any) -> Any:
+    """Returns ``param - step`` in the dtype of the parameter."""
+    return so.cast(so.subtract(param, step), dtype=param.dtype)
+
+
+def _average(old: Any, new: Any, weight: Any) -> Any:
+    return weight * old + (1 - weight) * new
+
+
+def _is_in_place(call: Any) -> bool:
+    """Returns whether Adam writes the powers of its averages where it reads them.
+
+    With a gradient that holds rows, Paddle then corrects by the powers of the next step: its kernel
+    advances them first.
+    """
+    slots = (("Beta1Pow", "Beta1PowOut"), ("Beta2Pow", "Beta2PowOut"))
+    return all(call.op.inputs.get(one) == call.op.outputs.get(other) for one, other in slots)
+
+
+def _named_rows(grad: Any, like: Any) -> Any:
+    """Returns where a gradient that holds rows has rows."""
+    ones = so.ones_like(like)
+    rows = so.merge_selected_rows(so.multiply(grad, 0.0))
+    return so.not_equal(so.momentum(ones, rows, ones, 0.0, mu=0.5, lazy=True)[1], 1.0)
+
+
 @operator(outputs="ParamOut", ignored="multi_precision")
 def sgd(Param: Any, Grad: Any, LearningRate: Any) -> Any:
     return so.sgd(Param, Grad, _rate(LearningRate))
+
+
+@operator(outputs="ParamOut VelocityOut", ignored="multi_precision")
+def momentum(
+    Param: Any,
+    Grad: Any,
+    Velocity: Any,
+    LearningRate: Any,
+    *,
+    mu: float,
+    use_nesterov: bool = False,
+    regularization_method: str = "",
+    regularization_coeff: float = 0.0,
+    rescale_grad: float = 1.0,
+) -> Any:
+    if regularization_method not in ("", "l2_decay"):
+        raise PaddleError(
+            f"momentum: regularization_method must be '' or 'l2_decay', got {regularization_method!r}"
+        )
+    grad = Grad if rescale_grad == 1 else so.multiply(Grad, rescale_grad)
+    if regularization_method:
+        grad = _dense(grad) + regularization_coeff * Param
+    rate = _rate(LearningRate)
+    return tuple(so.momentum(Param, grad, Velocity, rate, mu=mu, nesterov=use_nesterov))
+
+
+@operator(outputs="ParamOut VelocityOut", several="ParamOut VelocityOut", ignored="multi_precision")
+def lars_momentum(
+    Param: Values,
+    Grad: Values,
+    Velocity: Values,
+    LearningRate: Values,
+    *,
+    mu: float,
+    lars_coeff: float = 0.001,
+    lars_weight_decay: Sequence[float] | float = 0.0005,
+    epsilon: float = 0.0,
+    rescale_grad: float = 1.0,
+) -> Any:
+    decays = (
+        [lars_weight_decay] if isinstance(lars_weight_decay, float) else list(lars_weight_decay)
+    )
+    steps = [
+        _lars(*each, mu, lars_coeff, decays[i if len(decays) > 1 else 0], epsilon, rescale_grad)
+        for i, each in enumerate(zip(Param, Grad, Velocity, LearningRate, strict=True))
+    ]
+    return [one for one, _ in steps], [one for _, one in steps]
+
+
+def _lars(
+    param: Any,
+    grad: Any,
+    velocity: Any,
+    rate: Any,
+    mu: float,
+    coefficient: float,
+    decay: float,
+    epsilon: float,
+    rescale: float,
+) -> tuple[Any, Any]:
+    grad, rate = _dense(grad) * rescale, _rate(rate)
+    size, slope = so.global_norm(param), so.global_norm(grad)
+    both = so.logical_and(so.greater(size, 0.0), so.greater(slope, 0.0))
+    length = so.where(both, slope + decay * size + epsilon, 1.0)
+    local = so.where(both, rate * coefficient * size / length, rate) if decay > 0 else rate
+    velocity = mu * velocity + local * (grad + decay * param)
+    return _moved(param, velocity), velocity
+
+
+@operator(
+    outputs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
+    ignored=_MIXED,
+)
+def adam(
+    Param: Any,
+    Grad: Any,
+    LearningRate: Any,
+    Moment1: Any,
+    Moment2: Any,
+    Beta1Pow: Any,
+    Beta2Pow: Any,
+    Beta1Tensor: Any = None,
+    Beta2Tensor: Any = None,
+    EpsilonTensor: Any = None,
+    SkipUpdate: Any = None,
+    *,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    lazy_mode: bool = False,
+    call: Any,
+) -> Any:
+    b1 = beta1 if Beta1Tensor is None else _rate(Beta1Tensor)
+    b2 = beta2 if Beta2Tensor is None else _rate(Beta2Tensor)
+    eps = epsilon if EpsilonTensor is None else _rate(EpsilonTensor)
+    grad = _dense(Grad)
+    moment1, moment2 = _average(Moment1, grad, b1), _average(Moment2, so.square(grad), b2)
+    powers = Beta1Pow * b1, Beta2Pow * b2
+    if _holds_rows(Grad) and _is_in_place(call):
+        used = powers
+    else:
+        used = Beta1Pow, Beta2Pow
+    left, root = 1 - _rate(used[0]), so.sqrt(1 - _rate(used[1]))
+    eps = eps * root if scales_epsilon(call) else eps
+    step = _rate(LearningRate) * root / left * moment1 / (so.sqrt(moment2) + eps)
+    results = [_moved(Param, step), moment1, moment2]
+    if lazy_mode and _holds_rows(Grad):
+        named = _named_rows(Grad, Param)
+        results = [
+            so.where(named, new, old)
+            for new, old in zip(results, (Param, Moment1, Moment2), strict=True)
+        ]
+    results += powers
+    if SkipUpdate is not None:
+        skips = so.reshape(SkipUpdate, shape=())
+        old = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow)
+        results = [so.where(skips, one, new) for one, new in zip(old, results, strict=True)]
+    return tuple(results)
+
+
+@operator(
+    outputs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
+    ignored=_MIXED,
+)
+def adamw(
+    Param: Any,
+    Grad: Any,
+    LearningRate: Any,
+    Moment1: Any,
+    Moment2: Any,
+    Beta1Pow: Any,
+    Beta2Pow: Any,
+    Beta1Tensor: Any = None,
+    Beta2Tensor: Any = None,
+    EpsilonTensor: Any = None,
+    SkipUpdate: Any = None,
+    *,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    lazy_mode: bool = False,
+    lr_ratio: float = 1.0,
+    coeff: float = 0.01,
+    with_decay: bool = False,
+    call: Any,
+) -> Any:
+    rate = LearningRate * lr_ratio
+    param = Param * (1 - _rate(rate) * coeff) if with_decay else Param
+    if with_decay and lazy_mode and _holds_rows(Grad):
+        param = so.where(_named_rows(Grad, Param), param, Param)
+    new = adam(
+        param,
+        Grad,
+        rate,
+        Moment1,
+        Moment2,
+        Beta1Pow,
+        Beta2Pow,
+        Beta1Tensor,
+        Beta2Tensor,
+        EpsilonTensor,
+        SkipUpdate,
+        beta1=beta1,
+        beta2=beta2,
+        epsilon=epsilon,
+        lazy_mode=lazy_mode,
+        call=call,
+    )
+    if SkipUpdate is None:
+        return new
+    return (so.where(so.reshape(SkipUpdate, shape=()), Param, new[0]), *new[1:])
+
+
+@operator(outputs="ParamOut MomentOut InfNormOut", ignored="multi_precision")
+def adamax(
+    Param: Any,
+    Grad: Any,
+    LearningRate: Any,
+    Moment: Any,
+    InfNorm: Any,
+    Beta1Pow: Any,
+    *,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+) -> Any:
+    grad = _dense(Grad)
+    moment = _average(Moment, grad, beta1)
+    norm = so.maximum(so.abs(grad), beta2 * InfNorm + epsilon)
+    rate = _rate(LearningRate) / (1 - _rate(Beta1Pow))
+    return _moved(Param, rate * moment / norm), moment, norm
+
+
+@operator(outputs="ParamOut MomentOut", ignored="multi_precision")
+def adagrad(Param: Any, Grad: Any, Moment: Any, LearningRate: Any, *, epsilon: float = 1e-6) -> Any:
+    grad = _dense(Grad)
+    moment = Moment + so.square(grad)
+    return _moved(Param, _rate(LearningRate) * grad / (so.sqrt(moment) + epsilon)), moment
+
+
+@operator(outputs="ParamOut MomentOut")
+def decayed_adagrad(
+    Param: Any,
+    Grad: Any,
+    Moment: Any,
+    LearningRate: Any,
+    *,
+    decay: float = 0.95,
+    epsilon: float = 1e-6,
+) -> Any:
+    grad = _dense(Grad)
+    moment = _average(Moment, so.square(grad), decay)
+    return _moved(Param, _rate(LearningRate) * grad / (so.sqrt(moment) + epsilon)), moment
+
+
+@operator(outputs="ParamOut AvgSquaredGradOut AvgSquaredUpdateOut", ignored="multi_precision")
+def adadelta(
+    Param: Any,
+    Grad: Any,
+    AvgSquaredGrad: Any,
+    AvgSquaredUpdate: Any,
+    LearningRate: Any = None,
+    *,
+    rho: float = 0.95,
+    epsilon: float = 1e-6,
+) -> Any:
+    grad = _dense(Grad)
+    squares = _average(AvgSquaredGrad, so.square(grad), rho)
+    step = so.sqrt((AvgSquaredUpdate + epsilon) / (squares + epsilon)) * grad
+    updates = _average(AvgSquaredUpdate, so.square(step), rho)
+    scaled = step if LearningRate is None else _rate(LearningRate) * step
+    return _moved(Param, scaled), squares, updates
+
+
+@operator(outputs="ParamOut MomentOut MeanSquareOut MeanGradOut", ignored="multi_precision")
+def rmsprop(
+    Param: Any,
+    Grad: Any,
+    LearningRate: Any,
+    MeanSquare: Any,
+    Moment: Any,
+    MeanGrad: Any = None,
+    *,
+    epsilon: float = 1e-10,
+    decay: float = 0.9,
+    momentum: float = 0.0,
+    centered: bool = False,
+) -> Any:
+    grad = _dense(Grad)
+    square = _average(MeanSquare, so.square(grad), decay)
+    mean = _average(MeanGrad, grad, decay) if centered else MeanGrad
+    spread = square - so.square(mean) if centered else square
+    moment = momentum * Moment + _rate(LearningRate) * grad / so.sqrt(spread + epsilon)
+    return _moved(Param, moment), moment, square, mean
+
+
+@operator(outputs="ParamOut SquaredAccumOut LinearAccumOut", ignored="multi_precision")
+def ftrl(
+    Param: Any,
+    SquaredAccumulator: Any,
+    LinearAccumulator: Any,
+    Grad: Any,
+    LearningRate: Any,
+    *,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    lr_power: float = -0.5,
+) -> Any:
+    grad, rate = _dense(Grad), _rate(LearningRate)
+    l1, l2 = l1 + 1e-10, l2 + 1e-10  # as Paddle does
+    squared = SquaredAccumulator + so.square(grad)
+    now, before = so.power(squared, -lr_power), so.power(SquaredAccumulator, -lr_power)
+    linear = LinearAccumulator + grad - (now - before) / rate * Param
+    param = (so.clip(linear, min=-l1, max=l1) - linear) / (now / rate + 2 * l2)
+    results = (so.cast(param, dtype=Param.dtype), squared, linear)
+    if not _holds_rows(Grad):
+        return results
+    named = _named_rows(Grad, Param)
+    old = (Param, SquaredAccumulator, LinearAccumulator)
+    return tuple(so.where(named, new, one) for new, one in zip(results, old, strict=True))
+
+
+@operator(
+    outputs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
+    ignored="multi_precision",
+)
+def lamb(
+    Param: Any,
+    Grad: Any,
+    LearningRate: Any,
+    Moment1: Any,
+    Moment2: Any,
+    Beta1Pow: Any,
+    Beta2Pow: Any,
+    *,
+    weight_decay: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-6,
+    always_adapt: bool = False,
+) -> Any:
+    grad = _dense(Grad)
+    moment1 = _average(Moment1, grad, beta1)
+    moment2 = _average(Moment2, so.square(grad), beta2)
+    ahead = moment1 / (1 - _rate(Beta1Pow))
+    root = so.sqrt(moment2 / (1 - _rate(Beta2Pow)))
+    trust = ahead / (root + epsilon) + weight_decay * Param
+    size, length = so.global_norm(Param), so.global_norm(trust)
+    adapts = always_adapt or weight_decay > 0
+    both = so.logical_and(so.greater(size, 0.0), so.greater(length, 0.0))
+    ratio = so.where(both, size / so.where(both, length, 1.0), 1.0) if adapts else 1.0
+    new = _moved(Param, _rate(LearningRate) * ratio * trust)
+    return new, moment1, moment2, Beta1Pow * beta1, Beta2Pow * beta2
+
+
+@operator(outputs="ParamOut", ignored="multi_precision")
+def proximal_gd(
+    Param: Any, Grad: Any, LearningRate: Any, *, l1: float = 0.0, l2: float = 0.0
+) -> Any:
+    rate = _rate(LearningRate)
+    return _proximal(Param - rate * _dense(Grad), rate, l1, l2)
+
+
+@operator(outputs="ParamOut MomentOut")
+def proximal_adagrad(
+    Param: Any, Moment: Any, Grad: Any, LearningRate: Any, *, l1: float = 0.0, l2: float = 0.0
+) -> Any:
+    grad, rate = _dense(Grad), _rate(LearningRate)
+    moment = Moment + so.square(grad)
+    return _proximal(Param - rate * grad / so.sqrt(moment), rate, l1, l2), moment
+
+
+def _proximal(ahead: Any, rate: Any, l1: float, l2: float) -> Any:
+    shrunk = so.sign(ahead) * so.maximum(so.abs(ahead) - rate * l1, 0.0) if l1 > 0 else ahead
+    return shrunk / (1 + rate * l2)
+
+
+@operator(outputs="ParamOut")
+def dpsgd(
+    Param: Any,
+    Grad: Any,
+    LearningRate: Any,
+    *,
+    clip: float = 10.0,
+    batch_size: float = 16.0,
+    sigma: float = 1.0,
+    seed: int = 0,
+) -> Any:
+    grad = _dense(Grad)
+    norm = so.global_norm(grad)
+    clipped = grad / so.maximum(norm / clip, 1.0)
+    noise = sigma * so.sym.random_normal(shape=(1,)) / batch_size
+    return _moved(Param, _rate(LearningRate) * (clipped + noise))

@@ -1,0 +1,143 @@
+"""Types of a call's outputs, by translating the call alone.
+
+An unknown length, -1, is translated twice, with two sample lengths; a length that differs between
+the two is unknown.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import symop as so
+from registry.errors import SymopError
+from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.framework import OpDesc, ProgramDesc, VarDesc, VarKind
+from symop.interop.paddle.translating import Call, Translation
+from symop.interop.paddle.values import data_of, is_array
+
+_BASE = 24
+"""A sample length is a multiple of it, so that the usual factors divide it."""
+_SEQUENCES = (6, 10)
+"""The numbers of sequences of the two samples; each is also part of the first axis of no other."""
+
+
+class Inferred(NamedTuple):
+    """The type of an output.
+
+    Attributes:
+        kind: its kind.
+        dtype: its dtype.
+        shape: its shape, -1 for an unknown length.
+        lod_level: its number of levels of sequences.
+    """
+
+    kind: VarKind
+    dtype: Any
+    shape: tuple[int, ...]
+    lod_level: int
+
+
+Lookup = Callable[[str], VarDesc]
+
+
+def infer(program: ProgramDesc, op: OpDesc, variable: Lookup) -> dict[str, Inferred]:
+    """Returns the types of the outputs of a call, by name.
+
+    Args:
+        program: the program that the call belongs to.
+        op: the call.
+        variable: returns the variable that a name denotes in the call's block.
+
+    Raises:
+        PaddleError: the inputs do not fit the operator.
+    """
+    op = _known_lengths_alone(op)
+    inputs = {
+        slot: [variable(name) for name in names] for slot, names in op.inputs.items() if names
+    }
+    lengths = _sample_lengths(op)
+    samples = [_sample(program, op, inputs, i, length) for i, length in enumerate(lengths)]
+    return {name: _merged(*(one[name] for one in samples)) for name in samples[0]}
+
+
+_TENSORS_OF_LENGTHS = (
+    "ShapeTensor",
+    "ShapeTensorList",
+    "Shape",
+    "StartsTensor",
+    "EndsTensor",
+    "StartsTensorList",
+    "EndsTensorList",
+    "expand_times_tensor",
+    "ExpandTimes",
+    "AxisTensor",
+    "SectionsTensorList",
+    "K",
+    "OutSize",
+    "SizeTensor",
+)
+
+
+def _known_lengths_alone(op: OpDesc) -> OpDesc:
+    """Returns a call without lengths that are values: the attribute has -1 where one is not known."""
+    inputs = {slot: names for slot, names in op.inputs.items() if slot not in _TENSORS_OF_LENGTHS}
+    return OpDesc(op.type, inputs, op.outputs, op.attrs, op.attr_types)
+
+
+def _sample_lengths(op: OpDesc) -> tuple[int, int]:
+    """Returns two lengths that the lengths in attributes divide."""
+    factor = _BASE
+    for value in op.attrs.values():
+        if isinstance(value, list) and all(isinstance(one, int) for one in value):
+            factor = math.lcm(factor, math.prod(one for one in value if one > 0))
+    return (factor * 5, factor * 7)
+
+
+def _sample(
+    program: ProgramDesc, op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]], i: int, length: int
+) -> dict[str, Inferred]:
+    # The types are Paddle's, whose integers have 64 bits.
+    with jax.enable_x64(True):
+        values = {slot: [_symbol(one, i, length) for one in ones] for slot, ones in inputs.items()}
+        try:
+            outputs = Translation(program).composed(Call(op, values, {}, Translation(program), {}))
+        except PaddleError:
+            raise
+        except SymopError as error:
+            raise PaddleError(f"{op.type}: {error}") from error
+        return {
+            name: _type_of(value)
+            for slot, names in op.outputs.items()
+            for name, value in zip(names, outputs.get(slot, ()), strict=False)
+            if is_array(value)
+        }
+
+
+def _symbol(variable: VarDesc, i: int, length: int) -> Any:
+    if variable.kind not in (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS) or variable.shape is None:
+        return None
+    shape = tuple(length if one == -1 else one for one in variable.shape)
+    data = so.var(variable.name, shape, variable.dtype)
+    if not variable.lod_level:
+        return data
+    offsets = [
+        so.var(f"{variable.name}@LOD{level}", (_SEQUENCES[i] * (level + 1) + 1,), "int32")
+        for level in range(variable.lod_level)
+    ]
+    return so.LoDTensor(data, offsets)
+
+
+def _type_of(value: Any) -> Inferred:
+    data = data_of(value)
+    sparse = getattr(data, "kind", "") == "selected_rows"
+    kind = VarKind.SELECTED_ROWS if sparse else VarKind.LOD_TENSOR
+    levels = len(value.lod) if isinstance(value, so.LoDTensor) else 0
+    return Inferred(kind, np.dtype(data.dtype), tuple(data.shape), levels)
+
+
+def _merged(one: Inferred, other: Inferred) -> Inferred:
+    shape = tuple(a if a == b else -1 for a, b in zip(one.shape, other.shape, strict=True))
+    return one._replace(shape=shape)

@@ -1,0 +1,171 @@
+"""Convolutions over one to three spatial axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import symop as so
+from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.operators import operator
+
+Pairs = tuple[tuple[int, int], ...]
+
+_FUSED = (
+    "is_test fuse_relu fuse_brelu fuse_brelu_threshold fuse_activation fuse_alpha fuse_beta "
+    "fuse_residual_connection Scale_in Scale_in_eltwise Scale_weights "
+    "use_quantizer workspace_size_MB force_fp32_output"
+)
+
+
+def channels_last(data_format: str) -> bool:
+    """Returns whether the last axis holds the channels."""
+    return data_format.endswith("C")
+
+
+def layout_of(data_format: str, ndim: int) -> str:
+    """Returns the catalogue's name of the order of axes."""
+    spatial = "DHW"[5 - ndim :]
+    return f"N{spatial}C" if channels_last(data_format) else f"NC{spatial}"
+
+
+def spatial_lengths(x: Any, data_format: str) -> tuple[int, ...]:
+    """Returns the lengths of the spatial axes."""
+    return tuple(x.shape[1:-1] if channels_last(data_format) else x.shape[2:])
+
+
+def padding_pairs(
+    name: str,
+    paddings: Sequence[int],
+    algorithm: str,
+    lengths: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+) -> Pairs:
+    """Returns the padding before and after each spatial axis.
+
+    Args:
+        name: the operator, for errors.
+        paddings: a number for each axis, or a pair for each axis.
+        algorithm: EXPLICIT, SAME (an output of length / stride, rounded up) or VALID (none).
+        lengths: the lengths of the input.
+        kernel: the lengths of the window.
+        strides: the steps of the window.
+
+    Raises:
+        PaddleError: the padding fits no algorithm or not the axes.
+    """
+    if algorithm == "VALID":
+        return tuple((0, 0) for _ in lengths)
+    if algorithm == "SAME":
+        return tuple(map(_same, lengths, kernel, strides))
+    if algorithm != "EXPLICIT":
+        raise PaddleError(
+            f"{name}: padding_algorithm must be EXPLICIT, SAME or VALID, got {algorithm!r}"
+        )
+    if len(paddings) == len(lengths):
+        return tuple((one, one) for one in paddings)
+    if len(paddings) == 2 * len(lengths):
+        return tuple(zip(paddings[::2], paddings[1::2], strict=True))
+    raise PaddleError(
+        f"{name}: paddings must be {len(lengths)} or {2 * len(lengths)} numbers, got {list(paddings)}"
+    )
+
+
+def _same(length: int, window: int, stride: int) -> tuple[int, int]:
+    total = max((-(-length // stride) - 1) * stride + window - length, 0)
+    return total // 2, total - total // 2
+
+
+@operator(
+    "conv2d",
+    "depthwise_conv2d",
+    "conv3d",
+    outputs="Output",
+    ignored=_FUSED,
+    no_gradient="ResidualData",
+)
+def convolution(
+    Input: Any,
+    Filter: Any,
+    Bias: Any = None,
+    ResidualData: Any = None,
+    *,
+    strides: Sequence[int] = (1, 1),
+    paddings: Sequence[int] = (0, 0),
+    padding_algorithm: str = "EXPLICIT",
+    groups: int = 1,
+    dilations: Sequence[int] = (1, 1),
+    data_format: str = "NCHW",
+) -> Any:
+    kernel = Filter.shape[2:]
+    lengths = spatial_lengths(Input, data_format)
+    pairs = padding_pairs("conv2d", paddings, padding_algorithm, lengths, kernel, strides)
+    once = padding_algorithm == "SAME"  # Paddle then ignores dilations.
+    result = so.convolution(
+        Input,
+        Filter,
+        channels=Filter.shape[0],
+        kernel=kernel,
+        stride=tuple(strides),
+        padding=pairs,
+        dilation=1 if once else tuple(dilations),
+        groups=groups,
+        layout=layout_of(data_format, Input.ndim),
+        use_bias=False,
+    )
+    return result if Bias is None else result + _per_channel(Bias, data_format, Input.ndim)
+
+
+def _per_channel(bias: Any, data_format: str, ndim: int) -> Any:
+    after = 0 if channels_last(data_format) else ndim - 2
+    return so.reshape(bias, shape=(-1, *(1 for _ in range(after))))
+
+
+@operator(
+    "conv2d_transpose",
+    "depthwise_conv2d_transpose",
+    "conv3d_transpose",
+    outputs="Output",
+    ignored=_FUSED,
+    no_gradient="output_size",
+)
+def transposed_convolution(
+    Input: Any,
+    Filter: Any,
+    Bias: Any = None,
+    *,
+    strides: Sequence[int] = (1, 1),
+    paddings: Sequence[int] = (0, 0),
+    padding_algorithm: str = "EXPLICIT",
+    output_padding: Sequence[int] = (),
+    output_size: Sequence[int] = (),
+    groups: int = 1,
+    dilations: Sequence[int] = (1, 1),
+    data_format: str = "NCHW",
+) -> Any:
+    kernel = Filter.shape[2:]
+    lengths = spatial_lengths(Input, data_format)
+    pairs = padding_pairs("conv2d_transpose", paddings, padding_algorithm, lengths, kernel, strides)
+    dilations = (1,) * len(kernel) if padding_algorithm == "SAME" else tuple(dilations)
+    extra = tuple(output_padding) or (0,) * len(kernel)
+    if output_size:
+        least = [
+            (n - 1) * stride - sum(pad) + dilation * (k - 1) + 1
+            for n, stride, pad, dilation, k in zip(
+                lengths, strides, pairs, dilations, kernel, strict=True
+            )
+        ]
+        extra = tuple(n - m for n, m in zip(output_size, least, strict=True))
+    result = so.transposed_convolution(
+        Input,
+        Filter,
+        channels=Filter.shape[1] * groups,
+        kernel=kernel,
+        stride=tuple(strides),
+        padding=pairs,
+        output_padding=extra,
+        dilation=dilations,
+        groups=groups,
+        layout=layout_of(data_format, Input.ndim),
+        use_bias=False,
+    )
+    return result if Bias is None else result + _per_channel(Bias, data_format, Input.ndim)

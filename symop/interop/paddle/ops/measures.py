@@ -1,0 +1,68 @@
+"""Measures of classifiers, the largest entries, and orders."""
+
+from typing import Any
+
+import symop as so
+from symop.interop.paddle.operators import operator
+from symop.interop.paddle.ops.dtypes import dtype_of
+from symop.interop.paddle.ops.versions import scalar
+from symop.interop.paddle.values import numbers
+
+
+@operator(outputs="Accuracy Correct Total", no_gradient="Out Indices Label")
+def accuracy(Out: Any, Indices: Any, Label: Any, *, call: Any) -> Any:
+    hit = so.any(so.equal(Indices, so.reshape(Label, shape=(-1, 1))), axis=1)
+    correct, total = so.sum(so.cast(hit, dtype="int32")), Indices.shape[0]
+    share = so.cast(correct, dtype="float32") / total
+    count = so.full(shape=(), fill_value=total, dtype="int32")
+    return tuple(scalar(call, one) for one in (share, correct, count))
+
+
+@operator(outputs="Out Indices", no_gradient="K")
+def top_k(X: Any, K: Any = None, *, k: int = 1) -> Any:
+    return tuple(so.topk(X, k=k if K is None else numbers("top_k: K", K)[0]))
+
+
+@operator(outputs="Out Indices", no_gradient="K", ignored="sorted")
+def top_k_v2(X: Any, K: Any = None, *, k: int = 1, axis: int = -1, largest: bool = True) -> Any:
+    count = k if K is None else numbers("top_k_v2: K", K)[0]
+    return tuple(so.topk(X, k=count, axis=axis, largest=largest))
+
+
+def _place(name: str, function: Any) -> None:
+    @operator(name, no_gradient="X")
+    def composed(
+        X: Any, *, axis: int = -1, keepdims: bool = False, flatten: bool = False, dtype: int = -1
+    ) -> Any:
+        x = so.reshape(X, shape=(-1,)) if flatten else X
+        found = function(x, axis=0 if flatten else axis, keepdims=keepdims and not flatten)
+        if flatten and keepdims:
+            found = so.reshape(found, shape=(1,) * X.ndim)
+        return so.cast(found, dtype=dtype_of(3 if dtype == -1 else dtype))
+
+
+_place("arg_max", so.argmax)
+_place("arg_min", so.argmin)
+
+
+@operator(outputs="Out Indices")
+def argsort(X: Any, *, axis: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    order = so.argsort(X, axis=axis, descending=descending)
+    return so.take_along_axis(X, order, axis=axis), order
+
+
+@operator(
+    outputs="OutMeanIou OutWrong OutCorrect",
+    no_gradient="Predictions Labels InWrongs InCorrects InMeanIou",
+)
+def mean_iou(Predictions: Any, Labels: Any, *, num_classes: int) -> Any:
+    found, given = (
+        so.one_hot(so.reshape(one, shape=(-1,)), num_classes=num_classes, dtype="float32")
+        for one in (Predictions, Labels)
+    )
+    correct = so.sum(found * given, axis=0)
+    union = so.sum(found, axis=0) + so.sum(given, axis=0) - correct
+    share = so.where(union > 0, correct / so.maximum(union, 1.0), so.zeros_like(union))
+    classes = so.maximum(so.sum(so.cast(union > 0, dtype="float32")), 1.0)
+    wrong, right = (so.cast(one, dtype="int32") for one in (union - correct, correct))
+    return so.reshape(so.sum(share) / classes, shape=(1,)), wrong, right

@@ -1,0 +1,150 @@
+"""Pooling over spatial axes."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import symop as so
+from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.operators import operator
+from symop.interop.paddle.ops.convolutions import (
+    Pairs,
+    channels_last,
+    layout_of,
+    padding_pairs,
+    spatial_lengths,
+)
+from symop.interop.paddle.ops.versions import version_of
+
+_FUSED = "is_test use_quantizer fuse_activation fuse_alpha fuse_beta"
+_COUNTS_WINDOW = 2_000_000
+"""Before this release an inclusive average always divides by the size of the window."""
+
+
+@operator("pool2d", "pool3d", ignored=_FUSED)
+def pool(
+    X: Any,
+    *,
+    pooling_type: str = "max",
+    ksize: Sequence[int],
+    global_pooling: bool = False,
+    strides: Sequence[int] = (1, 1),
+    paddings: Sequence[int] = (0, 0),
+    exclusive: bool = True,
+    adaptive: bool = False,
+    ceil_mode: bool = False,
+    data_format: str = "NCHW",
+    padding_algorithm: str = "EXPLICIT",
+    call: Any,
+) -> Any:
+    if pooling_type not in ("max", "avg"):
+        raise PaddleError(f"pool2d: pooling_type must be 'max' or 'avg', got {pooling_type!r}")
+    largest = pooling_type == "max"
+    layout, lengths = layout_of(data_format, X.ndim), spatial_lengths(X, data_format)
+    if global_pooling or (adaptive and all(one == 1 for one in ksize)):
+        function = so.max if largest else so.mean
+        axes = tuple(range(1, X.ndim - 1) if channels_last(data_format) else range(2, X.ndim))
+        return function(X, axis=axes, keepdims=True)
+    if adaptive:
+        shrunk = so.adaptive_max_pooling if largest else so.adaptive_average_pooling
+        return shrunk(X, output_size=tuple(ksize), layout=layout)
+    pairs = padding_pairs("pool2d", paddings, padding_algorithm, lengths, ksize, strides)
+    wider = _extended(lengths, ksize, strides, pairs) if ceil_mode else pairs
+    window = {"kernel": tuple(ksize), "stride": tuple(strides), "padding": wider, "layout": layout}
+    if largest:
+        return so.max_pooling(X, **window)
+    if not ceil_mode:
+        return so.average_pooling(X, count_include_pad=not exclusive, **window)
+    whole = not exclusive and version_of(call) < _COUNTS_WINDOW
+    divisors = _counts(lengths, ksize, strides, pairs, wider, exclusive, whole)
+    shape = (1, *divisors.shape, 1) if channels_last(data_format) else (1, 1, *divisors.shape)
+    scale = (math.prod(ksize) / divisors).reshape(shape).astype(X.dtype)
+    return so.average_pooling(X, count_include_pad=True, **window) * scale
+
+
+def _extended(
+    lengths: Sequence[int], kernel: Sequence[int], strides: Sequence[int], pairs: Pairs
+) -> Pairs:
+    """Returns the padding with which the last window fits, so that the output rounds up."""
+    wider = []
+    for n, k, stride, (before, after) in zip(lengths, kernel, strides, pairs, strict=True):
+        windows = -(-(n + before + after - k) // stride) + 1
+        wider.append((before, (windows - 1) * stride + k - n - before))
+    return tuple((before, max(after, 0)) for before, after in wider)
+
+
+def _counts(
+    lengths: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pairs: Pairs,
+    wider: Pairs,
+    exclusive: bool,
+    whole: bool,
+) -> np.ndarray:
+    """Returns by how many entries the sum of each window is divided.
+
+    Args:
+        lengths: the lengths of the input.
+        kernel: the lengths of the window.
+        strides: the steps of the window.
+        pairs: the padding that counts if the average is inclusive.
+        wider: the padding over which windows extend.
+        exclusive: whether padding does not count.
+        whole: whether all entries of a window count.
+    """
+    counts = np.ones(())
+    for n, k, stride, (before, after), (_, reach) in zip(
+        lengths, kernel, strides, pairs, wider, strict=True
+    ):
+        starts = np.arange((n + before + reach - k) // stride + 1) * stride - before
+        low, high = (0, n) if exclusive else (-before, n + after)
+        inside = np.minimum(starts + k, high) - np.maximum(starts, low)
+        counts = np.multiply.outer(
+            counts, np.full_like(starts, k) if whole else np.maximum(inside, 1)
+        )
+    return counts
+
+
+@operator("max_pool2d_with_index", "max_pool3d_with_index", outputs="Out Mask", ignored=_FUSED)
+def max_pool_with_index(
+    X: Any,
+    *,
+    ksize: Sequence[int],
+    global_pooling: bool = False,
+    adaptive: bool = False,
+    ceil_mode: bool = False,
+    strides: Sequence[int] = (1, 1),
+    paddings: Sequence[int] = (0, 0),
+) -> Any:
+    lengths = tuple(X.shape[2:])
+    if adaptive and not global_pooling:
+        out = so.adaptive_max_pooling(X, output_size=tuple(ksize))
+        return out, None
+    kernel = lengths if global_pooling else tuple(ksize)
+    pairs = tuple((0, 0) if global_pooling else (one, one) for one in paddings)
+    wider = _extended(lengths, kernel, strides, pairs) if ceil_mode else pairs
+    out = so.max_pooling(X, kernel=kernel, stride=tuple(strides), padding=wider)
+    return out, _places(X, kernel, tuple(strides), wider, out.shape)
+
+
+def _places(
+    x: Any, kernel: Sequence[int], strides: Sequence[int], pairs: Pairs, shape: Sequence[int]
+) -> Any:
+    """Returns where the largest entry of each window is, among the entries of its channel."""
+    lengths = tuple(x.shape[2:])
+    ids = np.arange(math.prod(lengths), dtype=np.int32).reshape(1, 1, *lengths)
+    widths = [(0, 0), (0, 0), *pairs]
+    padded = np.pad(ids, widths, constant_values=-1)
+    outer = np.indices(shape[2:])
+    inner = np.indices(kernel).reshape(len(kernel), -1)
+    at = [outer[i][..., None] * strides[i] + inner[i] for i in range(len(kernel))]
+    windows = padded[(0, 0, *at)]
+    flat = so.reshape(x, shape=(*x.shape[:2], -1))
+    taken = so.take(flat, np.maximum(windows, 0), axis=2)
+    kept = so.where(windows >= 0, taken, -np.inf)
+    best = so.expand_dims(so.argmax(kept, axis=-1), axis=-1)
+    every = so.broadcast_to(windows[None, None], shape=(*x.shape[:2], *windows.shape))
+    return so.squeeze(so.take_along_axis(every, best, axis=-1), axis=-1)

@@ -1,0 +1,47 @@
+"""What is said of names of Paddle that are not here."""
+
+from typing import NoReturn
+
+_INSTEAD = {
+    "dygraph": "symop's eager arrays, symop.nd, with so.record() and backward()",
+    "in_dygraph_mode": "programs alone; eager arrays are symop.nd",
+    "nn": "layers of a program, static.nn and fluid.layers; models are functions or so.Block",
+    "nets": "layers of a program, fluid.layers",
+    "fleet": "so.Trainer with a mesh of devices",
+    "distributed": "so.Trainer with a mesh of devices",
+    "incubate": "symop's own operators and so.Trainer",
+    "ParallelExecutor": "static.Executor; JAX uses the devices of a mesh",
+    "PyReader": "a Python generator whose batches are fed to Executor.run",
+    "DataFeeder": "Executor.run(feed={name: array}); a ragged array is (array, lengths)",
+    "DataLoader": "a Python generator whose batches are fed to Executor.run",
+    "DatasetFactory": "a Python generator whose batches are fed to Executor.run",
+    "py_reader": "a Python generator whose batches are fed to Executor.run",
+    "create_py_reader_by_data": "a Python generator whose batches are fed to Executor.run",
+    "read_file": "a Python generator whose batches are fed to Executor.run",
+    "py_func": "an operator that is registered with registry.op",
+    "Print": "fetch_list of Executor.run",
+    "profiler": "jax.profiler",
+    "metrics": "fetch_list of Executor.run and NumPy",
+    "LoDTensor": "so.LoDTensor.from_lengths(data, lengths)",
+    "create_lod_tensor": "so.LoDTensor.from_lengths(data, lengths)",
+    "LoDTensorArray": "layers.create_array",
+    "cuda_pinned_places": "static.cpu_places",
+    "require_version": "symop.__version__",
+    "install_check": "symop's tests",
+    "dataset": "arrays from files; examples/ shows some",
+    "transpiler": "so.Trainer with a mesh of devices",
+    "DistributeTranspiler": "so.Trainer with a mesh of devices",
+    "memory_optimize": "nothing: XLA plans memory, so.remat trades it for time",
+    "amp": "so.Trainer with a compute dtype",
+}
+
+
+def raise_missing(module: str, name: str) -> NoReturn:
+    """Raises the error for a name that a module does not have.
+
+    Raises:
+        AttributeError: always; the message says what to use instead.
+    """
+    if name.startswith("__") or name not in _INSTEAD:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    raise AttributeError(f"{module}.{name} is not here: use {_INSTEAD[name]}")
