@@ -191,7 +191,7 @@ def to_capacity(array: Any, capacity: int, like: Any) -> Symbol:
     if not is_packed(array):
         return packed([] if array is None else array, capacity, like)
     if array.shape[0] == capacity:
-        return array
+        return symbolic(array)
     rows = [so.array_read(array, i) for i in range(array.shape[0])]
     return packed(rows, capacity, like)
 

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import jax
+import jax.numpy as jnp
 import numpy as np
 
 import symop as so
@@ -149,7 +149,7 @@ def entered(call: Call, *slots: str, results: str = "") -> Bodies:
         results: an output slot whose variables it may leave as they are.
     """
     call.environment = bodies(call.environment)
-    values = {}
+    values: dict[str, Any] = {}
     for slot in slots:
         given = separate(call, slot, call.inputs.get(slot, ()))
         values.update(zip(call.op.input(slot), given, strict=True))
@@ -447,7 +447,7 @@ def _is_floating_variable(program: ProgramDesc, name: str) -> bool:
     for block in program.blocks:
         variable = block.vars.get(name)
         if variable is not None and variable.dtype is not None:
-            return bool(jax.dtypes.issubdtype(variable.dtype, np.inexact))
+            return bool(jnp.issubdtype(variable.dtype, np.inexact))
     return False
 
 

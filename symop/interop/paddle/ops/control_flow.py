@@ -422,12 +422,17 @@ def write_to_array(X: Any, I: Any, *, call: Call) -> Any:  # noqa: E741
     if X is None:
         return None
     (name,) = call.op.output("Out")
+    return written(call.environment.get(name), X, I, _capacity(call, name))
+
+
+def _capacity(call: Call, name: str) -> int | None:
+    """Returns the capacity of an array that begins at a computed index, if it is known."""
     owner, is_gradient, _ = name.partition(GRAD)
     whole = call.environment.get(owner) if is_gradient else None
-    capacity = whole.shape[0] if is_packed(whole) else None if whole is None else len(whole)
-    if capacity is None and call.translation.max_steps is not None:
-        capacity = call.translation.max_steps + 1
-    return written(call.environment.get(name), X, I, capacity)
+    if whole is not None:
+        return int(whole.shape[0]) if is_packed(whole) else len(whole)
+    steps = call.translation.max_steps
+    return None if steps is None else steps + 1
 
 
 @operator(ragged=True, no_gradient="I")
