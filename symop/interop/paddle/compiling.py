@@ -1,12 +1,14 @@
 """A Paddle program, for feeds of given types, as a ``so.Program`` that keeps its variables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 import symop as so
+from symop.interop.paddle.arrays import is_packed
+from symop.interop.paddle.control import leaves, rebuilt
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import ProgramDesc, VarDesc, VarKind
 from symop.interop.paddle.translating import Translation
@@ -103,8 +105,8 @@ class Compiled:
 
     def __init__(self, translated: Translated, scope: Any) -> None:
         """Makes a program of a graph; its values are those of ``scope``."""
-        self._forms = [_form(one) for one in translated.fetched]
-        fetched = [leaf for one in translated.fetched for leaf in _leaves(one)]
+        self._forms = [_fetched(one) for one in translated.fetched]
+        fetched = [leaf for one in self._forms for leaf in leaves(one)]
         self._fixed = {i: one for i, one in enumerate(fetched) if not isinstance(one, Symbol)}
         self._constants = {
             name: one for name, one in translated.updates.items() if not isinstance(one, Symbol)
@@ -152,24 +154,16 @@ class Compiled:
         for name, value in zip(self._created, results[first:], strict=True):
             self._scope[name] = value
         computed = iter(results)
-        count = sum(levels + 1 for levels in self._forms)
-        leaves = iter(
+        count = sum(len(leaves(one)) for one in self._forms)
+        supply = iter(
             [self._fixed[i] if i in self._fixed else next(computed) for i in range(count)]
         )
-        return [_assembled(levels, leaves) for levels in self._forms]
+        return [rebuilt(one, [next(supply) for _ in leaves(one)]) for one in self._forms]
 
 
-def _form(value: Any) -> int:
-    return len(value.lod) if isinstance(value, so.LoDTensor) else 0
-
-
-def _leaves(value: Any) -> Iterable[Any]:
-    return (value.data, *value.lod) if isinstance(value, so.LoDTensor) else (value,)
-
-
-def _assembled(levels: int, leaves: Any) -> Any:
-    data = next(leaves)
-    return so.LoDTensor(data, [next(leaves) for _ in range(levels)]) if levels else data
+def _fetched(value: Any) -> Any:
+    """Returns what is fetched: of a tensor array that a loop wrote, all elements stacked."""
+    return so.array_stack(value) if is_packed(value) else value
 
 
 def fed(name: str, value: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import symop as so
+from symop.interop.paddle.arrays import Elements
 from symop.interop.paddle.compiling import Compiled, Type, fed, persistables, translate, types_of
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import ProgramDesc
@@ -227,6 +228,8 @@ def _fits(shape: Sequence[int], declared: Sequence[int]) -> bool:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Elements):
+        return [_plain(one) for one in value]
     if isinstance(value, so.LoDTensor):
         return np.asarray(value.data)
     return np.asarray(value) if hasattr(value, "__array__") else value

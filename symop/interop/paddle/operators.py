@@ -180,6 +180,20 @@ def parameter_of(slot: str) -> str:
     return slot.replace(GRAD, "_GRAD")
 
 
+_REFUSED: dict[str, str] = {}
+
+
+def refuse(types: str, reason: str) -> None:
+    """Notes why operators are not defined, and what to use; ``types`` are separated by spaces."""
+    _REFUSED.update(dict.fromkeys(types.split(), reason))
+
+
+def reason_without(name: str) -> str:
+    """Returns why an operator is not defined, and what to use."""
+    known = "symop.interop.paddle.names() lists those that are there"
+    return _REFUSED.get(name, f"no operator of Paddle has this name here; {known}")
+
+
 def find(name: str) -> Definition | None:
     """Returns the definition of an operator, or None."""
     return _TABLE.get(name)

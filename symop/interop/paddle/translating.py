@@ -6,7 +6,7 @@ A name that is written twice thereby becomes two values, as in single assignment
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import symop as so
@@ -29,11 +29,23 @@ from symop.interop.paddle.operators import (
     find,
     keywords_of,
     parameter_of,
+    reason_without,
 )
 from symop.interop.paddle.values import data_of, is_floating
 from symop.symbol.symbol import Symbol
 
 Environment = MutableMapping[str, Any]
+
+_READ_BEFORE_WRITTEN = frozenset(
+    {
+        "conditional_block",
+        "conditional_block_infer",
+        "conditional_block_grad",
+        "while",
+        "while_grad",
+    }
+)
+"""Operators whose inputs may be variables that only their sub-block writes."""
 
 
 @dataclass
@@ -46,6 +58,7 @@ class Call:
         outputs: the values of its output slots, after it was translated.
         translation: the translation that it belongs to.
         environment: the values that its block can read; bodies of control flow read them.
+        entries: for an operator that runs a sub-block, the values that the sub-block reads.
     """
 
     op: OpDesc
@@ -53,6 +66,7 @@ class Call:
     outputs: Slots
     translation: "Translation"
     environment: Environment
+    entries: dict[Place, Any] = field(default_factory=dict)
 
 
 class Translation:
@@ -104,13 +118,14 @@ class Translation:
         if name == EMPTY:
             return None
         value = environment.get(name)
-        if (
-            value is None
-            and not name.endswith(GRAD)
-            and op.type not in ("conditional_block", "while")
-        ):
+        if value is None and GRAD not in name and op.type not in _READ_BEFORE_WRITTEN:
             raise PaddleError(f"{op.type}: inputs must have values, got none for {name!r}")
         return value
+
+    def next_number(self) -> int:
+        """Returns a number that was not returned before; it makes names of placeholders unique."""
+        self._count += 1
+        return self._count
 
     # Calls ---------------------------------------------------------------------------------------
 
@@ -125,10 +140,7 @@ class Translation:
             return _called(definition, call)
         forward = forward_type(call.op.type)
         if not forward:
-            raise PaddleError(
-                f"{call.op.type}: no operator of Paddle has this name here; "
-                "symop.interop.paddle.names() lists those that are there"
-            )
+            raise PaddleError(f"{call.op.type}: {reason_without(call.op.type)}")
         return self._gradient(forward, call)
 
     def _note(self, call: Call) -> None:
@@ -138,17 +150,18 @@ class Translation:
                 if values and values[0] is not None:
                     self._calls[call.op.type, slot, _identity(values[0])].append(call)
 
-    def _forward_call(self, forward: str, slots: Slots, op: OpDesc) -> Call | None:
-        """Returns the latest call of ``forward`` that a gradient call ``op`` belongs to.
+    def forward_call(self, forward: str, slots: Slots, op: OpDesc | None = None) -> Call | None:
+        """Returns the latest call of ``forward`` that a gradient call belongs to.
 
-        Both have the same values in the slots that both have, and the same attributes.
+        Both have the same values in the slots that both have, and the same attributes if the
+        gradient call ``op`` is given.
         """
         for slot, values in slots.items():
             if not values or values[0] is None:
                 continue
             for one in reversed(self._calls.get((forward, slot, _identity(values[0])), ())):
                 same = _agree({**one.inputs, **one.outputs}, slots)
-                if same and _have_equal_attributes(one.op, op):
+                if same and (op is None or _have_equal_attributes(one.op, op)):
                     return one
         return None
 
@@ -158,15 +171,14 @@ class Translation:
         """Returns the outputs of a gradient call, derived from the forward composition."""
         base = find(_base(forward))
         if base is None:
-            raise PaddleError(f"{call.op.type}: no operator {_base(forward)!r} is defined here")
+            raise PaddleError(f"{call.op.type}: {reason_without(_base(forward))}")
         known = {*base.slots, *base.outputs}
         slots = {output_slot(slot, known): values for slot, values in call.inputs.items()}
-        before = self._forward_call(forward, slots, call.op)
+        before = self.forward_call(forward, slots, call.op)
         inner = self._forward_inputs(forward, base, slots, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
         call.inputs = {**inner, **call.inputs}
-        self._count += 1
-        places = Placeholders(f"{forward}{self._count}.")
+        places = Placeholders(f"{forward}{self.next_number()}.")
         inputs = places.stand_for(inner)
         computed = self._recomputed(forward, call, before, inputs)
         wanted = [

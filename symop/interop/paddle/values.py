@@ -7,7 +7,7 @@ import numpy as np
 
 import symop as so
 from symop.interop.paddle.errors import PaddleError
-from symop.symbol.symbol import Symbol
+from symop.symbol.symbol import Symbol, to_node
 
 
 def data_of(value: Any) -> Any:
@@ -18,6 +18,11 @@ def data_of(value: Any) -> Any:
 def with_data(value: Any, data: Any) -> Any:
     """Returns ``data`` with the offsets of ``value``."""
     return so.LoDTensor(data, value.lod) if isinstance(value, so.LoDTensor) else data
+
+
+def symbolic(value: Any) -> Symbol:
+    """Returns an array or a symbol as a symbol."""
+    return value if isinstance(value, Symbol) else Symbol([to_node(value)])
 
 
 def is_array(value: Any) -> bool:

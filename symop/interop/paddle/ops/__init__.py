@@ -5,6 +5,7 @@ Importing the package fills the table of ``symop.interop.paddle.operators``.
 
 from symop.interop.paddle.ops import (
     activations,
+    control_flow,
     convolutions,
     creation,
     elementwise,
@@ -27,6 +28,7 @@ from symop.interop.paddle.ops import (
 
 __all__ = [
     "activations",
+    "control_flow",
     "convolutions",
     "creation",
     "elementwise",

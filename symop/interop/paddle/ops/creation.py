@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import symop as so
+from symop.interop.paddle.arrays import is_tensor_array
+from symop.interop.paddle.control import zeros_like as zeros_of
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
 from symop.interop.paddle.ops.dtypes import dtype_of
@@ -54,7 +56,7 @@ def fill_constant_batch_size_like(
 
 @operator("fill_zeros_like", "zeros_like")
 def fill_zeros_like(X: Any) -> Any:
-    return so.zeros_like(X)
+    return zeros_of(X) if is_tensor_array(X) else so.zeros_like(X)
 
 
 @operator()

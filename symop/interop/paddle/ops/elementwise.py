@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import symop as so
+from symop.interop.paddle.arrays import combined, is_tensor_array
 from symop.interop.paddle.operators import Values, operator
 from symop.interop.paddle.ops.dtypes import dtype_of
 from symop.interop.paddle.ops.versions import scalar
@@ -88,7 +89,11 @@ def logical_not(X: Any) -> Any:
 
 @operator("sum")
 def sum_(X: Values) -> Any:
-    return X[0] if len(X) == 1 else so.add_n(*X)
+    """Adds tensors, or tensor arrays element by element; those that have no value are left out."""
+    values = [one for one in X if one is not None]
+    if any(map(is_tensor_array, values)):
+        return combined(sum_, values)
+    return so.add_n(*values) if len(values) > 1 else values[0] if values else None
 
 
 @operator()
@@ -101,11 +106,15 @@ def scale(
     bias_after_scale: bool = True,
 ) -> Any:
     factor = scale if ScaleTensor is None else so.reshape(ScaleTensor, shape=())
-    if bias == 0:
-        return so.multiply(X, factor) if ScaleTensor is not None or scale != 1 else so.identity(X)
-    if bias_after_scale:
-        return so.add(so.multiply(X, factor), bias)
-    return so.multiply(so.add(X, bias), factor)
+    is_plain = ScaleTensor is None and scale == 1
+    if bias == 0 and is_plain:
+        return so.identity(X)
+    if bias_after_scale or bias == 0:
+        scaled = X if is_plain else so.multiply(X, factor)
+        result = so.add(scaled, bias) if bias else scaled
+    else:
+        result = so.multiply(so.add(X, bias), factor)
+    return result if result.dtype == X.dtype else so.cast(result, dtype=X.dtype)
 
 
 @operator()
@@ -218,9 +227,4 @@ def allclose(
 
 @operator()
 def assign(X: Any) -> Any:
-    return so.identity(X)
-
-
-@operator()
-def increment(X: Any, *, step: float = 1.0) -> Any:
-    return so.cast(so.add(X, step), dtype=X.dtype)
+    return X if is_tensor_array(X) else so.identity(X)
