@@ -76,11 +76,11 @@ def array_function(operator: Operator) -> Callable[..., Any]:
                 state = active()
                 if state.ident != get_ident():
                     state = belonging(state)
-                if state.segment is None and state.rest < 0 and alone and not state.taped:
-                    result = at_once(call, args)
-                    if result is not None:
-                        return result
                 try:
+                    if state.segment is None and state.rest < 0 and alone and not state.taped:
+                        result = at_once(call, args)
+                        if result is not None:
+                            return result
                     return one_result(call, args, state)
                 except TracedInputError:
                     pass  # inside a JAX transformation
