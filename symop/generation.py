@@ -25,6 +25,7 @@ from jax import lax
 
 from registry.errors import ArgumentError, FeedError
 from registry.shapes import default_int
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.generating.by_steps import StepGraph, by_steps, require_result
 from symop.runtime.function import GraphFunction
 from symop.symbol.symbol import Symbol
