@@ -63,6 +63,12 @@ def trained(model: Model, **where):
     return metrics["loss"], state
 
 
+def assert_equal_up_to_rounding(found, expected):
+    """Sums in another order differ by the rounding of their largest terms, not of their result."""
+    largest_one = np.max(np.abs(expected))
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6 * largest_one)
+
+
 @functools.cache
 def alone(name):
     return trained(MODELS[name])
@@ -79,7 +85,7 @@ def test_trainer(name, layout, kind):
     assert split or layout == "data"
     for key, gradient in before.opt_state.items():
         found = state.opt_state[key]
-        np.testing.assert_allclose(found, gradient, rtol=2e-4, atol=2e-6)
+        assert_equal_up_to_rounding(found, gradient)
         where = NamedSharding(mesh, PartitionSpec(*split.get(key, ())))
         assert found.sharding.is_equivalent_to(where, found.ndim)
         assert state.params[key].sharding.is_equivalent_to(where, found.ndim)
@@ -142,7 +148,7 @@ def test_executor(kind, stacked):
         executor.forward(ids=model.batch["labels"])
     np.testing.assert_allclose(outputs["mesh"], outputs["one"], rtol=1e-5)
     for name, gradient in gradients["one"].items():
-        np.testing.assert_allclose(gradients["mesh"][name], gradient, rtol=2e-4, atol=2e-6)
+        assert_equal_up_to_rounding(gradients["mesh"][name], gradient)
     split = gradients["mesh"]["block1_up"].sharding
     assert split.is_equivalent_to(NamedSharding(mesh, PartitionSpec(None, "model")), 2)
 
