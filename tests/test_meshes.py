@@ -203,15 +203,23 @@ def test_a_program_with_a_table_split_by_rows(kind):
 
 @pytest.mark.slow
 def test_a_table_of_ten_million_rows():
+    """The losses, and after four steps the weights and the rows that were read, with moments."""
     rows = 10_000_000
-    losses, batches = {}, clicks(rows)
+    losses, values, batches = {}, {}, clicks(rows)
+    read = np.unique([batch["ids"] for batch in batches])
     for name, where in {"alone": {}, "mesh": {"sharding": (("data", "model"),)}}.items():
         program, loss = recommender(rows, **where)
         if where:
             program.place(mesh_of())
         program.initialize(0)
         losses[name] = [float(program.run(batch, loss)) for batch in batches]
+        values[name] = {
+            key: np.asarray(one[read] if key.startswith("table") else one)
+            for key, one in program.values().items()
+        }
     np.testing.assert_allclose(losses["mesh"], losses["alone"], rtol=1e-5)
+    for key, value in values["alone"].items():
+        np.testing.assert_allclose(values["mesh"][key], value, rtol=1e-4, atol=1e-6, err_msg=key)
     assert program.values()["table.moment1"].addressable_shards[0].data.shape == (rows // 8, 16)
 
 
