@@ -14,7 +14,7 @@ import optax
 import pytest
 from collectives import largest
 from jax import lax
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 from mesh_models import Model, clicks, digits, language_model, perceptron, recommender
 
 import symop as so
@@ -437,6 +437,10 @@ def test_shard_by_the_mesh_of_its_operand():
     [
         ({"rules": {}}, "rules must come with a mesh, got none"),
         ({"mesh": "8"}, "mesh must be a jax.sharding.Mesh"),
+        (
+            {"mesh": AbstractMesh((16,), ("data",))},
+            "got AbstractMesh.*, which has no devices; there are 8, and it needs 16",
+        ),
         (
             {"rules": {"*_weigth": ("data",)}},
             r"a rule must match a variable, got '\*_weigth'; did you mean",
