@@ -66,7 +66,7 @@ def value_of(expression: Expression, attributes: Sequence[Any]) -> Any:
 
 
 class Record:
-    """What a kernel does with numbers.
+    """The operations of a kernel on numbers.
 
     Attributes:
         tests: The comparisons of numbers and their results, by their keys.

@@ -80,7 +80,7 @@ def with_numbers(attributes: Attributes, places: Sequence[int], numbers: Sequenc
 
 
 class Reading:
-    """What a kernel reads of the numbers among its attributes.
+    """The use that a kernel makes of the numbers among its attributes.
 
     Attributes:
         places: The attributes that are not constants of the program.

@@ -65,7 +65,7 @@ class Held(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """What devices exchange in a step at the request of one call.
+    """The exchange between devices in a step that one call requires.
 
     Attributes:
         kind: ``all-reduce``, ``all-gather``, ``all-to-all`` or ``collective-permute``.
@@ -87,7 +87,7 @@ class Exchange(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a training step costs on a mesh; prints as tables.
+    """The cost of a training step on a mesh; prints as tables.
 
     Attributes:
         sizes: the sizes of the mesh axes.

@@ -1,4 +1,4 @@
-"""What XLA made of a graph: its own analysis, its instructions by label, and a profile of them."""
+"""Compiled graphs: XLA's own analysis, its instructions by label, and a profile of them."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ _FREE = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast", *_CON
 
 
 class Compiled(NamedTuple):
-    """What XLA says of the compiled function; None where a backend does not say.
+    """XLA's analysis of the compiled function; None where a backend has none.
 
     Attributes:
         flops: floating-point operations and transcendental functions; of a loop, one step counts.

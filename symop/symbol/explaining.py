@@ -1,4 +1,4 @@
-"""What the operators of a graph cost, and which of them JAX differentiates."""
+"""The cost of the operators of a graph, and which of them JAX differentiates."""
 
 import math
 from collections import defaultdict
@@ -198,7 +198,7 @@ class Explanation(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """What ``explain`` examines.
+    """The subject of ``explain``.
 
     Attributes:
         subject: the graph, all types known.
@@ -348,7 +348,7 @@ def _calls(outputs: Sequence[Node], times: int) -> Iterator[tuple[Node, int]]:
 
 
 class _Shares:
-    """What each call costs: its own operations and results, and its share of what XLA made."""
+    """The cost of each call: its own operations and results, and its share of XLA's program."""
 
     def __init__(
         self,
