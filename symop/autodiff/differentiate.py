@@ -19,9 +19,10 @@ from registry.operator.operator import Derivative, Operator
 from registry.operator.recorder import made_gradient
 from registry.types import VarType, is_complex
 from registry.var import Attributes
-from symop.autodiff.accumulation import IN_ORDER, Accumulation, Sum, accumulate, is_addition
+from symop.autodiff.accumulation import IN_ORDER, Accumulation, Sum, accumulate
 from symop.autodiff.derivations import entering_derivative, leaving_derivative
 from symop.autodiff.ignoring import adds_constants, body_loses
+from symop.graph.algebra import is_addition
 from symop.graph.emission import apply, deriving
 from symop.graph.nodes import (
     VARIABLE,

@@ -22,7 +22,7 @@ from registry.operator.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
 from registry.xla.barrier import barrier
-from symop.autodiff.accumulation import is_sum
+from symop.graph.algebra import is_sum
 from symop.graph.nodes import (
     ARRAY,
     CONSTANT,

@@ -21,6 +21,7 @@ import numpy as np
 
 from registry.operator.operator import Operator
 from registry.table import get
+from symop.graph.algebra import is_product
 from symop.graph.nodes import Node, array, constant
 from symop.passes.factors import labels_of_product
 from symop.passes.linearity import linear_places, types_of
@@ -165,7 +166,7 @@ class Blocks:
 
     def terms_of(self, node: Node) -> list[Term] | None:
         """Returns the sum over all directions of a product of two values with parts."""
-        if node.op is not get("multiply") or any(one not in self.parts for one in node.inputs):
+        if not is_product(node) or any(one not in self.parts for one in node.inputs):
             return None
         x, y = (_input(node, i) for i in (0, 1))
         if not x.type.shape == y.type.shape == node.type.shape:

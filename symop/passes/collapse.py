@@ -19,6 +19,7 @@ from typing import NamedTuple
 from registry.operator.operator import Operator
 from registry.table import get
 from registry.types import VarType
+from symop.graph.algebra import is_product, summands
 from symop.graph.nodes import (
     CONSTANT,
     TRAINING,
@@ -323,7 +324,7 @@ class _Plan:
         """Plans ``node`` for each direction, without factors that are the same for all of them."""
         factor: Node | None = None
         core = node
-        if node.op is get("multiply"):
+        if is_product(node):
             pairs = [self._factored(_input(node, i), node) for i in (0, 1)]
             if any(one is not None for _, one in pairs):
                 core = get("multiply")(*[one for one, _ in pairs])
@@ -343,13 +344,12 @@ class _Plan:
 
     def _factor_step(self, node: Node, like: Node) -> tuple[Node, Node] | None:
         """Splits one factor off ``node``, if it has the shape of ``like``."""
-        if node.types != like.types or not isinstance(node.op, Operator):
+        if node.types != like.types:
             return None
-        if node.op is get("negative"):
-            return _input(node, 0), constant(-1.0, like.type)
-        if node.op is get("add") and node.inputs[0] is node.inputs[1]:
-            return _input(node, 0), constant(2.0, like.type)
-        if node.op is get("multiply"):
+        parts = summands(node) or []
+        if len({one for _, one in parts}) == 1 and parts[0][1].types == like.types:
+            return parts[0][1], constant(float(sum(number for number, _ in parts)), like.type)
+        if is_product(node):
             for i, j in ((0, 1), (1, 0)):
                 moving, fixed = _input(node, i), _input(node, j)
                 if fixed not in self._moving and moving.types == like.types:

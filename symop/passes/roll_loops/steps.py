@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from registry.operator.attributes import identity_key
-from registry.table import get
 from registry.types import VarKind
+from symop.graph.algebra import is_sum
 from symop.graph.nodes import Node
 from symop.passes.roll_loops.listing import EMPTY, Listing, is_cut
 from symop.passes.roll_loops.wiring import RepeatedSteps
@@ -136,7 +136,7 @@ class Steps:
                 by_place[found[0]].append(found[1])
         for place, steps in by_place.items():
             whole = len(steps) == self.run.times == len(set(steps))
-            if whole and reader.op is get("add_n") and self._is_dense(place):
+            if whole and is_sum(reader) and self._is_dense(place):
                 self.terms[reader].add(place)
             else:
                 self.uses[place].update(steps)
