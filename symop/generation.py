@@ -127,7 +127,7 @@ class Generator:
         fed = self._weights(weights)
         for positions in (padded.shape[1], 1):  # built before they are traced
             self._graph(len(padded), positions)
-        tokens, made = self._run(
+        tokens, totals = self._run(
             fed,
             padded,
             lengths,
@@ -137,7 +137,7 @@ class Generator:
             jax.random.key(seed),
             top_k=top_k,
         )
-        pairs = zip(np.asarray(tokens), np.asarray(made), strict=True)
+        pairs = zip(np.asarray(tokens), np.asarray(totals), strict=True)
         return [row[:n] for row, n in pairs]
 
     def _padded(self, prompts: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -224,8 +224,8 @@ class Generator:
             token = drawn(logits, state.count)
             stopped = state.stopped | (token == stop)
             tokens = lax.dynamic_update_slice(state.tokens, token[:, None], (0, state.count))
-            made = state.lengths + ~stopped
-            return _State(state.count + 1, token, tokens, made, stopped, caches)
+            totals = state.lengths + ~stopped
+            return _State(state.count + 1, token, tokens, totals, stopped, caches)
 
         def step(state: _State) -> _State:
             before = lengths + state.count - 1

@@ -288,8 +288,10 @@ class Trainer:
             return TrainState(*parts)
         where = shardings_of_state(self.placement, parts)
         struct: Any = jax.ShapeDtypeStruct
-        made = jax.tree.map(lambda one, at: struct(one.shape, one.dtype, sharding=at), parts, where)
-        return TrainState(*made)
+        structs = jax.tree.map(
+            lambda one, at: struct(one.shape, one.dtype, sharding=at), parts, where
+        )
+        return TrainState(*structs)
 
     def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> Parts:
         own, steps = jax.random.split(key)
@@ -343,21 +345,21 @@ class Trainer:
     def _replaced(self, state: TrainState, batch: Arrays) -> Any:
         """Takes a step, which replaces the content of ``state``; returns the loss and metrics."""
         cell = state._cell
-        given: list[Any] = [None, batch]
+        operands: list[Any] = [None, batch]
         try:
             with cell.lock:
-                cell.start(given)
+                cell.start(operands)
                 last = cell.last
                 try:
-                    given[0] = state.packed()
+                    operands[0] = state.packed()
                 except IndexError:  # a signal handler has emptied it
                     raise ChangedError from None
-                return self._step.replace(last, given).pop()
+                return self._step.replace(last, operands).pop()
         except KeepsError:
             # A host callback may use the state, so the lock is not held while one runs.
-            return self._step.replace_keeping(last, given).pop()
+            return self._step.replace_keeping(last, operands).pop()
         finally:
-            given.clear()
+            operands.clear()
 
     def _run(self, state: Any, batch: Arrays) -> list[Any]:
         parts, advance = unpack(state), self._advanced
@@ -464,8 +466,8 @@ class Trainer:
         function = self._compiled([self.loss, *self.metrics.values()], training=False)
 
         def evaluated(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> Arrays:
-            found = function(**batch, **self.precision.used(params), **states, key=key)
-            outputs = found if isinstance(found, list) else [found]
+            returned = function(**batch, **self.precision.used(params), **states, key=key)
+            outputs = returned if isinstance(returned, list) else [returned]
             return self.precision.reported(dict(zip(names, outputs, strict=True)))
 
         if self.placement is not None:

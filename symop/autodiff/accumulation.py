@@ -189,20 +189,20 @@ def term_of(node: Node, depth: int = _DEPTH) -> Term:
     nothing overflows that did not before. In two-byte dtypes, only signs are moved.
     """
     times, core = _multiple(node)
-    given = _factors(core) if depth else None
-    if given is None:
+    product_parts = _factors(core) if depth else None
+    if product_parts is None:
         return Term(times, core)
-    operator, factors, movable = given
-    found = [
+    operator, factors, movable = product_parts
+    moved = [
         _moved(one, depth - 1) if may else Term(1, one)
         for one, may in zip(factors, movable, strict=True)
     ]
-    if all(one.core is factor for one, factor in zip(found, factors, strict=True)):
+    if all(one.core is factor for one, factor in zip(moved, factors, strict=True)):
         return Term(times, core)
-    product = operator(*[one.core for one in found])
+    product = operator(*[one.core for one in moved])
     if product.types != core.types:
         return Term(times, core)
-    whole = Term(times * math.prod(one.times for one in found), product)
+    whole = Term(times * math.prod(one.times for one in moved), product)
     return whole if abs(whole.times) <= LARGEST else Term(1, whole.value())
 
 

@@ -449,21 +449,21 @@ def _sources(node: Node) -> Iterator[Node]:
 
 def _repaired(ordered: Sequence[Node]) -> list[Node]:
     """Returns ``ordered`` with nodes moved forward where an earlier node needs them."""
-    found: dict[Node, None] = {}
+    broken: dict[Node, None] = {}
     members = set(ordered)
     for node in ordered:
         stack: list[tuple[Node, bool]] = [(node, False)]
         while stack:
             one, ready = stack.pop()
-            if one in found:
+            if one in broken:
                 continue
-            ahead = [] if ready else [s for s in _sources(one) if s in members and s not in found]
+            ahead = [] if ready else [s for s in _sources(one) if s in members and s not in broken]
             if ahead:
                 stack.append((one, True))
                 stack += [(each, False) for each in sorted(ahead, key=_age, reverse=True)]
             else:
-                found[one] = None
-    return list(found)
+                broken[one] = None
+    return list(broken)
 
 
 def reaching(order: Sequence[Node], targets: Iterable[Node]) -> set[Node]:

@@ -420,8 +420,8 @@ def _given_name(label: str, quoted: bool, operator: Operator) -> str | None:
     """Returns the user's name for a call, from that of its first output; None if automatic."""
     base = label
     if not operator.single:
-        found = re.fullmatch(rf"(.+)\.{re.escape(operator.outputs[0])}_*", label, re.DOTALL)
-        base = label if found is None else found[1]
+        match = re.fullmatch(rf"(.+)\.{re.escape(operator.outputs[0])}_*", label, re.DOTALL)
+        base = label if match is None else match[1]
     if not looks_automatic(base, operator.name):
         return base
     # The automatic name of an operator whose own name is not a word is quoted, too.

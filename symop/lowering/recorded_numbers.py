@@ -176,8 +176,8 @@ class Number:
 
     def is_integer(self) -> bool:
         """Whether the number is an integer."""
-        found = self._value.is_integer()
-        return self._record.tested(("is_integer", self._expression), found)
+        result = self._value.is_integer()
+        return self._record.tested(("is_integer", self._expression), result)
 
     def _computed(self, name: str, *arguments: tuple[Expression, Any]) -> "Number":
         value = _ARITHMETIC[name](*[value for _, value in arguments])

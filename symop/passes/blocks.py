@@ -85,9 +85,9 @@ class Blocks:
         if self.n_rows < 2:
             return
         for node in [direction, *(one for one in order if one in moving)]:
-            found = self._source(node) or self._through(node)
-            if found and len(found) < self.n_rows:
-                self.parts[node] = found
+            own = self._source(node) or self._through(node)
+            if own and len(own) < self.n_rows:
+                self.parts[node] = own
             elif (contraction := self._contraction(node)) is not None:
                 self.contractions[node] = contraction
 
@@ -120,7 +120,7 @@ class Blocks:
         if places is None or any(node.inputs[i] not in self.parts for i in moving):
             return None
         known = {i: self.parts[_input(node, i)] for i in moving}
-        found: dict[Rows, Node] = {}
+        sums: dict[Rows, Node] = {}
         for rows in dict.fromkeys(one for parts in known.values() for one in parts):
             own = tuple(i for i in moving if rows in known[i])
             result = self._rows_of(node, own, rows)
@@ -131,8 +131,8 @@ class Blocks:
                 for i, one in enumerate(node.inputs)
             ]
             part = self._applied(node, inputs)
-            found[result] = get("add")(found[result], part) if result in found else part
-        return found
+            sums[result] = get("add")(sums[result], part) if result in sums else part
+        return sums
 
     def _contraction(self, node: Node) -> Contraction | None:
         """Returns how ``node`` sums over rows of its only input that depends on the direction."""
@@ -159,8 +159,8 @@ class Blocks:
 
     def _applied(self, node: Node, inputs: Sequence[Node | None]) -> Node:
         assert isinstance(node.op, Operator)
-        made: Node = Node.emitter.emit(node.op, tuple(inputs), node.attributes, None)
-        return made
+        result: Node = Node.emitter.emit(node.op, tuple(inputs), node.attributes, None)
+        return result
 
     # Products ------------------------------------------------------------------------------------
 

@@ -131,9 +131,9 @@ class Steps:
     def _note_reader(self, reader: Node) -> None:
         by_place: dict[Place, list[int]] = defaultdict(list)
         for one in reader.operands:
-            found = self._found(one)
-            if found is not None:
-                by_place[found[0]].append(found[1])
+            spot = self._found(one)
+            if spot is not None:
+                by_place[spot[0]].append(spot[1])
         for place, steps in by_place.items():
             whole = len(steps) == self.run.times == len(set(steps))
             if whole and is_sum(reader) and self._is_dense(place):
@@ -142,9 +142,9 @@ class Steps:
                 self.uses[place].update(steps)
 
     def _note(self, value: Node) -> None:
-        found = self._found(value)
-        if found is not None:
-            self.uses[found[0]].add(found[1])
+        spot = self._found(value)
+        if spot is not None:
+            self.uses[spot[0]].add(spot[1])
 
     def _found(self, value: Node) -> tuple[Place, int] | None:
         """Returns the place and step of ``value``; None if it is outside, or a varying slice."""
