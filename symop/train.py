@@ -194,16 +194,14 @@ class Trainer:
         self.metrics = dict(metrics or {})
         _check_metrics(loss, self.metrics)
         self.placement = self._placed(mesh, rules)
-        loss = self.loss
-        self.parameters = [n for n in loss.list_arguments() if n not in inputs]
-        needed = variables_of([loss.node])
-        moving = [name for name in self.parameters if name in needed]
-        scaled = [] if self.precision.loss_scale is None else [loss * var(FACTOR, (), "float32")]
-        self._function = self._compiled([*scaled, loss, *self.metrics.values()], wrt=moving)
+        self.parameters = [n for n in self.loss.list_arguments() if n not in inputs]
+        moving, scaling = self._moving(self.loss), self.precision.loss_scale is not None
+        scaled = [self.loss * var(FACTOR, (), "float32")] if scaling else []
+        self._function = self._compiled([*scaled, self.loss, *self.metrics.values()], wrt=moving)
         # The loss alone is for optimizers that evaluate it at other parameters.
-        self._advanced = Step(
+        self._advance = Step(
             self._function,
-            self._compiled([loss]),
+            self._compiled([self.loss]),
             self.optimizer,
             extra=list(extra),
             metrics=list(self.metrics),
@@ -219,6 +217,11 @@ class Trainer:
             **{"precision": self.precision, "ema": self.ema, "remat": self.remat},
         }
         return _trainer_of, (self.loss, self.optimizer, options, MeshRecord.of(self.placement))
+
+    def _moving(self, loss: Symbol) -> list[str]:
+        """Returns the parameters that a step updates: those that the loss reads."""
+        read = variables_of([loss.node])
+        return [name for name in self.parameters if name in read]
 
     def _compiled(
         self, outputs: Sequence[Symbol], *, training: bool = True, wrt: Sequence[str] = ()
@@ -362,7 +365,7 @@ class Trainer:
             operands.clear()
 
     def _run(self, state: Any, batch: Arrays) -> list[Any]:
-        parts, advance = unpack(state), self._advanced
+        parts, advance = unpack(state), self._advance
         if self.placement is not None:
             values = dict.fromkeys(["loss", *self.metrics], self.placement.whole)
             results = shardings_of_state(self.placement, parts), values
@@ -400,8 +403,7 @@ class Trainer:
     def _subject(self, types: Mapping[str, Any] = MappingProxyType({})) -> Subject:
         """Returns what drawings show: the loss, the metrics, and the gradients of a step."""
         loss = self._typed(self.loss, types)
-        needed = variables_of([loss.node])
-        moving = [name for name in self.parameters if name in needed]
+        moving = self._moving(loss)
         whole = Group([loss, *self.metrics.values(), *(grad(loss, moving) if moving else [])])
         names = ["loss", *self.metrics, *(f"gradient of {name}" for name in moving)]
         roles = dict.fromkeys(self.parameters, "parameter")
