@@ -65,7 +65,7 @@ def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
         NDArray([[1., 2.],
                  [3., 4.]], dtype=float32)
     """
-    return _api.made_of("array", data, dtype, ctx)
+    return _api.new_array("array", data, dtype, ctx)
 
 
 def waitall() -> None:

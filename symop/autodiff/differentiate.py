@@ -16,7 +16,7 @@ from registry.naming import COTANGENT
 from registry.operator import promotion
 from registry.operator.attributes import typed_key
 from registry.operator.operator import Derivative, Operator
-from registry.operator.recorder import made_gradient
+from registry.operator.recorder import gradient_value
 from registry.types import VarType, is_complex
 from registry.var import Attributes
 from symop.autodiff.accumulation import IN_ORDER, Accumulation, Sum, accumulate
@@ -304,7 +304,7 @@ def _gradient_for(operator: Operator, grads: Mapping[str, Any], index: int) -> N
     gradient = grads[slot.name]
     if slot.variadic and gradient is not None:
         gradient = gradient[index - operator.n_fixed]
-    result: Node | None = made_gradient(gradient)
+    result: Node | None = gradient_value(gradient)
     return result
 
 

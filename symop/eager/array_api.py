@@ -37,7 +37,7 @@ def _dtype(dtype: Any) -> Any:
     return None if dtype is None else as_dtype(dtype)
 
 
-def _made(value: Any, device: Any = None) -> NDArray:
+def _eager(value: Any, device: Any = None) -> NDArray:
     return NDArray(value if device is None else jax.device_put(value, device_of(device)))
 
 
@@ -68,11 +68,11 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
             f"asarray: copy must not be False for {type(obj).__name__}, which needs one"
         )
     if isinstance(obj, jax.Array) and not copy:
-        return _made(jnp.asarray(obj, _dtype(dtype)), device)
-    return made_of("asarray", obj, dtype, device)
+        return _eager(jnp.asarray(obj, _dtype(dtype)), device)
+    return new_array("asarray", obj, dtype, device)
 
 
-def made_of(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
+def new_array(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
     """Returns a new array with the entries of ``data``; recorded if ``data`` is.
 
     Raises:
@@ -83,7 +83,7 @@ def made_of(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
         return data.astype(data.dtype if dtype is None else dtype, device=device)
     refuse_recorded(what, data)
     array = as_jax(what, data, _dtype(dtype))
-    return _made(copy_array(array) if array is data else array, device)
+    return _eager(copy_array(array) if array is data else array, device)
 
 
 def _require_lengths(name: str, shape: Any) -> None:
@@ -97,14 +97,14 @@ def _require_lengths(name: str, shape: Any) -> None:
 def zeros(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array of zeros, by default of JAX's default float dtype."""
     _require_lengths("zeros", shape)
-    return _made(jnp.zeros(shape, _dtype(dtype)), device)
+    return _eager(jnp.zeros(shape, _dtype(dtype)), device)
 
 
 @api_boundary
 def ones(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array of ones, by default of JAX's default float dtype."""
     _require_lengths("ones", shape)
-    return _made(jnp.ones(shape, _dtype(dtype)), device)
+    return _eager(jnp.ones(shape, _dtype(dtype)), device)
 
 
 def empty(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
@@ -116,7 +116,7 @@ def empty(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
 def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array filled with one number, by default of the number's dtype."""
     _require_lengths("full", shape)
-    return _made(jnp.full(shape, _raw(fill_value), _dtype(dtype)), device)
+    return _eager(jnp.full(shape, _raw(fill_value), _dtype(dtype)), device)
 
 
 @api_boundary
@@ -156,7 +156,7 @@ def arange(
             raise ArgumentError(
                 f"arange: start, stop and step must be numbers, got shape {np.shape(one)}"
             )
-    return _made(jnp.arange(start, stop, step, dtype=_dtype(dtype)), device)
+    return _eager(jnp.arange(start, stop, step, dtype=_dtype(dtype)), device)
 
 
 def linspace(
@@ -174,7 +174,7 @@ def linspace(
     ``endpoint`` says whether ``stop`` is included.
     """
     array = jnp.linspace(start, stop, num, endpoint=endpoint, dtype=_dtype(dtype))
-    return _made(array, device)
+    return _eager(array, device)
 
 
 def eye(
@@ -182,12 +182,12 @@ def eye(
 ) -> NDArray:
     """Returns a matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
     _require_lengths("eye", (n_rows, 0 if n_cols is None else n_cols))
-    return _made(jnp.eye(n_rows, n_cols, k=k, dtype=_dtype(dtype)), device)
+    return _eager(jnp.eye(n_rows, n_cols, k=k, dtype=_dtype(dtype)), device)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> NDArray:
     """Creates an array from an object that supports the DLPack protocol."""
-    return _made(jnp.from_dlpack(_raw(x), copy=copy), device)
+    return _eager(jnp.from_dlpack(_raw(x), copy=copy), device)
 
 
 # Dtypes ----------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ class SegmentProgram:
         compiled = self._compiled
         if compiled is not None:
             compiled.used = store.now
-            call, numbers = compiled.call or compiled.made(), self._numbers
+            call, numbers = compiled.call or compiled.create(), self._numbers
             results: Values = call(*values, *numbers) if numbers else call(*values)
             return results
         _skeletons.put(self._form.skeleton, True)

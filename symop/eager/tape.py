@@ -161,7 +161,7 @@ class Walk:
             rows = tuple(node for node in heads if _is_rows(cotangents[node]))
             pulled = entry.recorded.pulled(heads, by, bare, rows)
             arrays = [one for node in heads if isinstance(one := cotangents[node], NDArray)]
-            moved = self._found(entry, pulled, arrays, inputs)
+            moved = self._record_pulled(entry, pulled, arrays, inputs)
             arrived = dict(zip(pulled.by, moved, strict=True))
         for node in entry.recorded.behind(reached, by):
             if node in inputs:
@@ -169,7 +169,7 @@ class Walk:
             else:
                 self._of_values[entry.serial, node] = arrived.get(node)
 
-    def _found(
+    def _record_pulled(
         self,
         entry: TapeNode,
         pulled: PullbackProgram,
@@ -246,11 +246,11 @@ class Walk:
                 return None
             some = self._arrays[id(source)]
             total = _sum(some, source.type) if some else None
-            return self._given(source, None if total is None else _array(total, source.type))
+            return self._handed_over(source, None if total is None else _array(total, source.type))
         key = source.entry.serial, source.node
-        return self._given(source, self._of_values[key]) if key in self._of_values else None
+        return self._handed_over(source, self._of_values[key]) if key in self._of_values else None
 
-    def _given(self, source: Link | NDArray, gradient: NDArray | None) -> NDArray:
+    def _handed_over(self, source: Link | NDArray, gradient: NDArray | None) -> NDArray:
         """Returns the gradient of ``source`` in a new array; zeros if no cotangent arrived.
 
         With ``create_graph``, it is recorded as a function of ``source`` and of the heads.

@@ -80,7 +80,7 @@ class Derivation:
         """Whether a user may hold ``node``."""
         return self._exposed is not None and (not node.derived or node in self._exposed)
 
-    def found(self, key: Any, make: Callable[[], Node]) -> Node:
+    def find(self, key: Any, make: Callable[[], Node]) -> Node:
         """Returns the node of the call ``key`` in the graph, or else the result of ``make``."""
         node = self._known.get(key)
         if node is None:
@@ -178,7 +178,7 @@ def intern_call(
     )
     if ambient.derivation is None:
         return intern(key, operator, nodes, attributes, types, name)
-    result: Node = ambient.derivation.found(
+    result: Node = ambient.derivation.find(
         (operator, _unordered(operator, nodes), *key[2:5], key[6]),
         lambda: intern(key, operator, nodes, attributes, types, name),
     )

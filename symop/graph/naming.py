@@ -30,7 +30,7 @@ def names_of(order: Sequence[Node]) -> dict[Node, str]:
     Raises:
         NameConflictError: Two nodes were given the same name.
     """
-    taken = _given(order)
+    taken = _names_of_users(order)
     counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
     names: dict[Node, str] = {}
     for node in order:
@@ -43,7 +43,7 @@ def names_of(order: Sequence[Node]) -> dict[Node, str]:
     return names
 
 
-def _given(order: Sequence[Node]) -> dict[str, Node]:
+def _names_of_users(order: Sequence[Node]) -> dict[str, Node]:
     """Returns the nodes of ``order`` that users named, by name."""
     taken: dict[str, Node] = {}
     for node in order:
@@ -124,7 +124,7 @@ def variables_of(outputs: Sequence[Node]) -> dict[str, Node]:
 
 def variables_among(order: Sequence[Node]) -> dict[str, Node]:
     """Returns the variables among nodes in topological order; see ``variables_of``."""
-    return {name: node for name, node in _given(order).items() if node.op is VARIABLE}
+    return {name: node for name, node in _names_of_users(order).items() if node.op is VARIABLE}
 
 
 def require_known(owner: str, names: Iterable[str], legal: Collection[str]) -> None:

@@ -163,13 +163,13 @@ def reading_of(
     if len(known) >= _PATHS:
         always = set(places).intersection(*[one.places for one in known])
         return reading_of(operator, tuple(sorted(always)), attributes, types)
-    reading = _found(operator, places, attributes, types)
+    reading = _find(operator, places, attributes, types)
     constants = tuple([i for i in places if i not in reading.places])
     known.append(reading.fixed(constants, attributes))
     return reading, reading.values(attributes) or ()
 
 
-def _found(
+def _find(
     operator: Operator,
     places: Places,
     attributes: Attributes,

@@ -226,10 +226,10 @@ class TracedStep:
         self.parameters = [n for n in self._loss.list_arguments() if n not in inputs]
         needed = variables_of([self._loss.node])
         self._moving = [name for name in self.parameters if name in needed]
-        self._function = self._made()
+        self._function = self._build()
         self._traced: dict[Any, tuple[Any, Any]] = {}
 
-    def _made(self) -> "_Labelled":
+    def _build(self) -> "_Labelled":
         return _Labelled(self._loss.nodes, self._loss.also, training=True, wrt=self._moving)
 
     def plan(self, mesh: Any, rules: Rules, *, constrained: bool = False) -> Plan:
@@ -256,7 +256,7 @@ class TracedStep:
         }
         function = self._function
         if constrained:
-            function = self._made()
+            function = self._build()
             shardings = {name: one.sharding for name, one in held.items()}
             function.split(shardings, self._inputs, sizes)
         seen, values = self._followed(function, held, sizes)

@@ -28,7 +28,7 @@ from symop.io.serialize import LIMIT, decode, encode
 from symop.io.text import program_text
 from symop.passes.uses import Uses
 from symop.program.block import Block, Variable
-from symop.program.placing import made_on, placement_of_block
+from symop.program.placing import make_on, placement_of_block
 from symop.program.run import Runner
 from symop.program.scope import Scope
 from symop.program.symbols import from_symbol_desc, to_symbol_desc
@@ -540,7 +540,7 @@ class Program:
         for i, name in enumerate(names):
             node, attrs = self._block.values[name], self._block.variables[name].attrs
             make = partial(variable_value, name, node, attrs.get("initial"), uses=uses)
-            arrays[name] = made_on(placement, name, make, jax.random.fold_in(key, i))
+            arrays[name] = make_on(placement, name, make, jax.random.fold_in(key, i))
         self.scope.update(arrays)
 
     def place(self, mesh: Any, rules: Rules | None = None) -> None:

@@ -146,7 +146,7 @@ class Runner:
         self._careful = False
         self._rows = any(one.type.kind is not VarKind.LOD_TENSOR for one in graph.outputs)
         self._compiled = DonatingStep(self._run)
-        self.run: RunOnce = self._made_run()
+        self.run: RunOnce = self._make_run()
 
     def _run(self, written: list[Any], *rest: Any) -> list[list[Any]]:
         # Fed values come one by one: for a dict, JAX would sort the keys in each call.
@@ -191,7 +191,7 @@ class Runner:
         shown = name if isinstance(name, str) else f"{name[0]}..{name[-1]}"
         raise FeedError(f"{shown}: {what} of type {declared} must be given, got {got}")
 
-    def _made_run(self) -> RunOnce:
+    def _make_run(self) -> RunOnce:
         """Returns ``run`` for runs that follow one of the same kind, as a closure.
 
         It reads local variables: each attribute lookup costs a hundredth of a small jitted call.

@@ -153,7 +153,7 @@ class _Hooked:
         return self is other
 
     def __hash__(self) -> int:
-        self.step.notice(_given_to(self.step))
+        self.step.notice(_operands_of(self.step))
         return object.__hash__(self)
 
 
@@ -356,7 +356,7 @@ class DonatingStep:
         return _deferral.begin()
 
 
-def _given_to(step: DonatingStep) -> Sequence[Any] | None:
+def _operands_of(step: DonatingStep) -> Sequence[Any] | None:
     """Returns the arguments of the innermost call of ``step`` in this thread.
 
     They are read from the stack, so a call costs nothing extra.

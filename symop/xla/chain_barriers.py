@@ -110,7 +110,7 @@ def is_fused(node: Node) -> bool:
     operator = node.op
     if not isinstance(operator, Operator) or operator.opaque or bodies_of(node.attributes):
         return False
-    types = _given(node, operator)
+    types = _input_types(node, operator)
     if node.types is None or not _may_be(operator, types, node.types):
         return False
     # The value of a float does not affect which entries are read, so it is left out of the key.
@@ -120,7 +120,7 @@ def is_fused(node: Node) -> bool:
     return _memo.put(key, _is_so(operator, node.attributes, types)) if entry is None else entry
 
 
-def _given(node: Node, operator: Operator) -> tuple[VarType | None, ...]:
+def _input_types(node: Node, operator: Operator) -> tuple[VarType | None, ...]:
     """Returns the types of the inputs; that of the training flag whether it is open or fixed."""
     types = [None if one is None else one.type for one in node.inputs]
     if operator.training_index is not None:

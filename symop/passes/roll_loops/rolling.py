@@ -146,7 +146,7 @@ class _Pass:
         taken: list[Steps] = []
         for repeat in repeats:
             for free in self._free(repeat, [steps.run for steps in taken]):
-                taken += self._found(free)
+                taken += self._repetitions(free)
         self._tell_small(all_repeats, [steps.run for steps in taken])
         return taken
 
@@ -159,7 +159,7 @@ class _Pass:
             if worth and not inside and not self._saves(*repeat):
                 self._tell(RepeatedSteps(repeat.start, repeat.period, times), None, _TOO_SMALL)
 
-    def _found(self, repeat: Repeat) -> Iterator[Steps]:
+    def _repetitions(self, repeat: Repeat) -> Iterator[Steps]:
         runs = alike(
             self.listing,
             repeat,

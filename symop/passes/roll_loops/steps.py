@@ -131,7 +131,7 @@ class Steps:
     def _note_reader(self, reader: Node) -> None:
         by_place: dict[Place, list[int]] = defaultdict(list)
         for one in reader.operands:
-            spot = self._found(one)
+            spot = self._locate(one)
             if spot is not None:
                 by_place[spot[0]].append(spot[1])
         for place, steps in by_place.items():
@@ -142,11 +142,11 @@ class Steps:
                 self.uses[place].update(steps)
 
     def _note(self, value: Node) -> None:
-        spot = self._found(value)
+        spot = self._locate(value)
         if spot is not None:
             self.uses[spot[0]].add(spot[1])
 
-    def _found(self, value: Node) -> tuple[Place, int] | None:
+    def _locate(self, value: Node) -> tuple[Place, int] | None:
         """Returns the place and step of ``value``; None if it is outside, or a varying slice."""
         maker, index = value.source, value.index
         at = self.listing.place.get(maker)
