@@ -128,7 +128,7 @@ class Generator:
         fed = self._weights(weights)
         for positions in (padded.shape[1], 1):  # built before they are traced
             self._graph(len(padded), positions)
-        tokens, made = self._run(
+        tokens, totals = self._run(
             fed,
             padded,
             lengths,
@@ -138,7 +138,7 @@ class Generator:
             jax.random.key(seed),
             top_k=top_k,
         )
-        pairs = zip(np.asarray(tokens), np.asarray(made), strict=True)
+        pairs = zip(np.asarray(tokens), np.asarray(totals), strict=True)
         return [row[:n] for row, n in pairs]
 
     def _padded(self, prompts: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -215,7 +215,6 @@ class Generator:
         top_k: int | None,
     ) -> tuple[Any, Any]:
         """Returns the tokens, ``(batch, length)``, and their number for each example."""
-        batch = len(lengths)
 
         def drawn(logits: Any, i: Any) -> Any:
             own = jax.random.fold_in(key, i)
@@ -225,18 +224,28 @@ class Generator:
             token = drawn(logits, state.count)
             stopped = state.stopped | (token == stop)
             tokens = lax.dynamic_update_slice(state.tokens, token[:, None], (0, state.count))
-            made = state.lengths + ~stopped
-            return _State(state.count + 1, token, tokens, made, stopped, caches)
+            totals = state.lengths + ~stopped
+            return _State(state.count + 1, token, tokens, totals, stopped, caches)
 
         def step(state: _State) -> _State:
             before = lengths + state.count - 1
             logits, caches = self._step(weights, state.caches, state.last[:, None], before)
             return advanced(state, logits[:, 0], caches)
 
+        start, logits = self._start(weights, prompt, lengths, count)
+        end = lax.while_loop(
+            lambda state: (state.count < count) & ~jnp.all(state.stopped),
+            step,
+            advanced(start, logits, start.caches),
+        )
+        return end.tokens, end.lengths
+
+    def _start(self, weights: Arrays, prompt: Any, lengths: Any, count: Any) -> tuple[_State, Any]:
+        """Returns the state before the first token, and the logits at the ends of the prompts."""
+        batch = len(lengths)
         types = [one.type for one in self._graph(batch, 1)[0].caches]
         caches = [jnp.zeros(one.shape, one.dtype) for one in types]
         logits, caches = self._step(weights, caches, prompt, jnp.zeros_like(lengths))
-        last = jnp.take_along_axis(logits, (lengths - 1)[:, None, None], axis=1)[:, 0]
         start = _State(
             jnp.zeros_like(count),
             prompt[:, 0],
@@ -245,12 +254,8 @@ class Generator:
             jnp.zeros(batch, bool),
             caches,
         )
-        end = lax.while_loop(
-            lambda state: (state.count < count) & ~jnp.all(state.stopped),
-            step,
-            advanced(start, last, caches),
-        )
-        return end.tokens, end.lengths
+        last = jnp.take_along_axis(logits, (lengths - 1)[:, None, None], axis=1)[:, 0]
+        return start, last
 
 
 def sample(logits: Any, key: Any, temperature: Any, top_k: int | None) -> Any:

@@ -194,16 +194,14 @@ class Trainer:
         self.metrics = dict(metrics or {})
         _check_metrics(loss, self.metrics)
         self.placement = self._placed(mesh, rules)
-        loss = self.loss
-        self.parameters = [n for n in loss.list_arguments() if n not in inputs]
-        needed = variables_of([loss.node])
-        moving = [name for name in self.parameters if name in needed]
-        scaled = [] if self.precision.loss_scale is None else [loss * var(FACTOR, (), "float32")]
-        self._function = self._compiled([*scaled, loss, *self.metrics.values()], wrt=moving)
+        self.parameters = [n for n in self.loss.list_arguments() if n not in inputs]
+        moving, scaling = self._moving(self.loss), self.precision.loss_scale is not None
+        scaled = [self.loss * var(FACTOR, (), "float32")] if scaling else []
+        self._function = self._compiled([*scaled, self.loss, *self.metrics.values()], wrt=moving)
         # The loss alone is for optimizers that evaluate it at other parameters.
-        self._advanced = Step(
+        self._advance = Step(
             self._function,
-            self._compiled([loss]),
+            self._compiled([self.loss]),
             self.optimizer,
             extra=list(extra),
             metrics=list(self.metrics),
@@ -219,6 +217,11 @@ class Trainer:
             **{"precision": self.precision, "ema": self.ema, "remat": self.remat},
         }
         return _trainer_of, (self.loss, self.optimizer, options, MeshRecord.of(self.placement))
+
+    def _moving(self, loss: Symbol) -> list[str]:
+        """Returns the parameters that a step updates: those that the loss reads."""
+        read = variables_of([loss.node])
+        return [name for name in self.parameters if name in read]
 
     def _compiled(
         self, outputs: Sequence[Symbol], *, training: bool = True, wrt: Sequence[str] = ()
@@ -288,8 +291,10 @@ class Trainer:
             return TrainState(*parts)
         where = shardings_of_state(self.placement, parts)
         struct: Any = jax.ShapeDtypeStruct
-        made = jax.tree.map(lambda one, at: struct(one.shape, one.dtype, sharding=at), parts, where)
-        return TrainState(*made)
+        structs = jax.tree.map(
+            lambda one, at: struct(one.shape, one.dtype, sharding=at), parts, where
+        )
+        return TrainState(*structs)
 
     def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> Parts:
         own, steps = jax.random.split(key)
@@ -343,24 +348,24 @@ class Trainer:
     def _replaced(self, state: TrainState, batch: Arrays) -> Any:
         """Takes a step, which replaces the content of ``state``; returns the loss and metrics."""
         cell = state._cell
-        given: list[Any] = [None, batch]
+        operands: list[Any] = [None, batch]
         try:
             with cell.lock:
-                cell.start(given)
+                cell.start(operands)
                 last = cell.last
                 try:
-                    given[0] = state.packed()
+                    operands[0] = state.packed()
                 except IndexError:  # a signal handler has emptied it
                     raise ChangedError from None
-                return self._step.replace(last, given).pop()
+                return self._step.replace(last, operands).pop()
         except KeepsError:
             # A host callback may use the state, so the lock is not held while one runs.
-            return self._step.replace_keeping(last, given).pop()
+            return self._step.replace_keeping(last, operands).pop()
         finally:
-            given.clear()
+            operands.clear()
 
     def _run(self, state: Any, batch: Arrays) -> list[Any]:
-        parts, advance = unpack(state), self._advanced
+        parts, advance = unpack(state), self._advance
         if self.placement is not None:
             values = dict.fromkeys(["loss", *self.metrics], self.placement.whole)
             results = shardings_of_state(self.placement, parts), values
@@ -398,8 +403,7 @@ class Trainer:
     def _subject(self, types: Mapping[str, Any] = MappingProxyType({})) -> Subject:
         """Returns what drawings show: the loss, the metrics, and the gradients of a step."""
         loss = self._typed(self.loss, types)
-        needed = variables_of([loss.node])
-        moving = [name for name in self.parameters if name in needed]
+        moving = self._moving(loss)
         whole = Group([loss, *self.metrics.values(), *(grad(loss, moving) if moving else [])])
         names = ["loss", *self.metrics, *(f"gradient of {name}" for name in moving)]
         roles = dict.fromkeys(self.parameters, "parameter")
@@ -464,8 +468,8 @@ class Trainer:
         function = self._compiled([self.loss, *self.metrics.values()], training=False)
 
         def evaluated(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> Arrays:
-            found = function(**batch, **self.precision.used(params), **states, key=key)
-            outputs = found if isinstance(found, list) else [found]
+            returned = function(**batch, **self.precision.used(params), **states, key=key)
+            outputs = returned if isinstance(returned, list) else [returned]
             return self.precision.reported(dict(zip(names, outputs, strict=True)))
 
         if self.placement is not None:

@@ -53,14 +53,14 @@ def _cut(blocks: Sequence[Block], count: int) -> list[list[Block]]:
 
 def _passing(blocks: Sequence[Block]) -> list[int]:
     """Returns the number of values that are read across each gap between blocks."""
-    made: dict[Node, int] = {}
+    origin: dict[Node, int] = {}
     last: dict[Node, int] = {}
     for i, block in enumerate(blocks):
         for box in block.boxes():
-            made.update(dict.fromkeys(box.nodes, i))
+            origin.update(dict.fromkeys(box.nodes, i))
             last.update({child.source: i for node in box.nodes for child in node.operands})
     change = np.zeros(len(blocks) + 2, np.int64)
-    for node, start in made.items():
+    for node, start in origin.items():
         end = last.get(node, start)
         if end > start:
             change[start + 1] += 1

@@ -122,14 +122,14 @@ def undisturbed() -> Iterator[None]:
 @contextmanager
 def noting_calls() -> Iterator[set[Any]]:
     """Collects the nodes of all calls inside the context, new or already interned."""
-    before, found = ambient.inside, set[Any]()
-    ambient.inside = found
+    before, calls = ambient.inside, set[Any]()
+    ambient.inside = calls
     try:
-        yield found
+        yield calls
     finally:
         ambient.inside = before
         if before is not None:
-            before |= found
+            before |= calls
 
 
 def current_scope() -> Any:

@@ -324,10 +324,10 @@ def _drawn(
         ArgumentError: it does not take them.
     """
     parameters = _parameters(name)
-    given = {**dict(zip(parameters, args, strict=False)), **kwargs}
+    settings = {**dict(zip(parameters, args, strict=False)), **kwargs}
     required = [n for n, p in parameters.items() if p.default is p.empty]
-    wrong = len(args) > len(parameters) or set(given) - set(parameters)
-    if wrong or set(required) - set(given) or len(given) < len(args) + len(kwargs):
+    wrong = len(args) > len(parameters) or set(settings) - set(parameters)
+    if wrong or set(required) - set(settings) or len(settings) < len(args) + len(kwargs):
         listed = ", ".join(parameters) or "nothing"
         raise ArgumentError(f"initial: {name} takes ({listed}), got {spec!r}")
 
@@ -336,11 +336,11 @@ def _drawn(
             return jnp.zeros(shape, dtype)
         if not parameters:
             return factory(key, shape, dtype)
-        if "column_axis" in parameters and "column_axis" not in given:
-            return _by_columns(factory(**given), key, shape, dtype, use)
-        if "in_axis" in parameters and not {"in_axis", "out_axis"} & set(given):
-            return _by_fans(functools.partial(factory, **given), key, shape, dtype, use)
-        return factory(**given)(key, shape, dtype)
+        if "column_axis" in parameters and "column_axis" not in settings:
+            return _by_columns(factory(**settings), key, shape, dtype, use)
+        if "in_axis" in parameters and not {"in_axis", "out_axis"} & set(settings):
+            return _by_fans(functools.partial(factory, **settings), key, shape, dtype, use)
+        return factory(**settings)(key, shape, dtype)
 
     return drawn
 

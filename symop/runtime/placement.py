@@ -357,7 +357,7 @@ class MeshRecord(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What is known of a variable.
+    """The known properties of a variable.
 
     Attributes:
         sharding: the sharding that it declares, or None.
