@@ -25,6 +25,7 @@ from jax import lax
 
 from registry.errors import ArgumentError, FeedError
 from registry.shapes import default_int
+from registry.tracebacks import api_boundary, api_class
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.generating.by_steps import StepGraph, by_steps, require_result
 from symop.runtime.function import GraphFunction
@@ -61,6 +62,7 @@ class _State(NamedTuple):
     caches: Any
 
 
+@api_class
 class Generator:
     """Generates sequences by a model of the next token, with caches of keys and values.
 
@@ -70,6 +72,7 @@ class Generator:
     at the same cost. The logits are those of the whole sequence, up to rounding.
     """
 
+    @api_boundary
     def __init__(self, logits: Symbol, *, length: int, tokens: str = "tokens") -> None:
         """Prepares to generate; graphs are built when they are first needed.
 

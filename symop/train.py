@@ -191,7 +191,7 @@ class Trainer:
         self.precision = precision_of(precision)
         self.accumulate, self.ema = accumulate, ema
         _check_numbers(accumulate, ema)
-        self.metrics = dict(metrics or {})
+        self.metrics = _by_name(metrics or {})
         _check_metrics(loss, self.metrics)
         self.placement = self._placed(mesh, rules)
         self.parameters = [n for n in self.loss.list_arguments() if n not in inputs]
@@ -321,6 +321,11 @@ class Trainer:
             FeedError: ``batch`` lacks an input, or contains something else, or the processes do
                 not give parts of one batch.
         """
+        if not isinstance(state, TrainState):
+            raise ArgumentError(
+                "step: the state must come from init(...), and the batch follow it, as "
+                f"step(state, batch), got a {type(state).__name__}"
+            )
         _require_fed("step", batch, self.inputs)
         if self.placement is None:
             state.prepare(None)
@@ -609,7 +614,7 @@ def _shapes_of(shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(getattr(one, "shape", one)) for name, one in shapes.items()}
 
 
-def _key_of(seed: Any) -> Any:
+def _key_of(seed: Any, *, owner: str = "init") -> Any:
     """Returns the random key of a seed, or the key that is given in place of one."""
     try:
         return jax.random.key(operator.index(seed))
@@ -619,7 +624,7 @@ def _key_of(seed: Any) -> Any:
         return as_key(seed)
     except FeedError:
         raise ArgumentError(
-            f"init: seed must be an integer or a random key (jax.random.key(0)), got {seed!r}"
+            f"{owner}: seed must be an integer or a random key (jax.random.key(0)), got {seed!r}"
         ) from None
 
 
@@ -644,6 +649,25 @@ def _check_arguments(loss: Any, inputs: Any) -> None:
         raise ArgumentError(
             f"Trainer: the loss must be of shape (), got {loss.shape}; so.mean(loss) is a number"
         )
+
+
+def _by_name(metrics: Any) -> dict[str, Symbol]:
+    """Returns a copy of the metrics.
+
+    Raises:
+        ArgumentError: they are not symbols by name.
+    """
+    if not isinstance(metrics, Mapping):
+        raise ArgumentError(
+            "Trainer: metrics must be a dict of symbols by name, such as {'accuracy': ...}, got "
+            f"a {type(metrics).__name__}"
+        )
+    for name, metric in metrics.items():
+        if not isinstance(metric, Symbol):
+            raise ArgumentError(
+                f"Trainer: the metric {name!r} must be a symbol, got a {type(metric).__name__}"
+            )
+    return dict(metrics)
 
 
 def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
@@ -710,6 +734,11 @@ def share(data: Mapping[str, Any]) -> Share:
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
     """Returns initial arrays for every variable of ``symbol``.
 
+    Args:
+        symbol: the symbol.
+        key: an integer, or a random key (``jax.random.key(0)``).
+        **shapes: shapes of variables by name, where the symbol does not know them.
+
     A variable starts at its ``initial``, which ``so.var`` and layers take; by default, what is only
     added to data starts at zero, what only scales data at one, integers at zero, and others are
     normal with variance 2 / fan-in (He et al., "Delving Deep into Rectifiers", 2015). The fan-in
@@ -724,4 +753,5 @@ def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
         symbol.roots, {name: (tuple(shape), None) for name, shape in shapes.items()}
     )
     variables = variables_of(nodes)
-    return initial_values(variables, nodes, jax.random.split(key, max(len(variables), 1)))
+    keys = jax.random.split(_key_of(key, owner="initialize"), max(len(variables), 1))
+    return initial_values(variables, nodes, keys)

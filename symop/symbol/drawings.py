@@ -72,6 +72,7 @@ class Drawing:
         """Returns a picture, in which parts are folded if it exceeds ``max_nodes`` boxes."""
         return draw_subject(self.subject, max_nodes=max_nodes)
 
+    @api_boundary
     def save(self, path: PathLike) -> None:
         """Writes the page or the picture; the file is replaced atomically.
 
