@@ -26,6 +26,7 @@ from jax import lax
 from registry.errors import ArgumentError, FeedError
 from registry.shapes import default_int
 from registry.tracebacks import api_boundary, api_class
+from registry.types import is_integer
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.generating.by_steps import StepGraph, by_steps, require_result
 from symop.runtime.function import GraphFunction
@@ -146,7 +147,7 @@ class Generator:
 
     def _padded(self, prompts: Any) -> tuple[np.ndarray, np.ndarray]:
         rows = [np.asarray(one).ravel() for one in prompts]
-        if not rows or any(not len(row) or row.dtype.kind not in "iu" for row in rows):
+        if not rows or any(not len(row) or not is_integer(row.dtype) for row in rows):
             raise ArgumentError(
                 "Generator: prompts must be lists of whole numbers, each of one token at least, "
                 f"got {prompts!r:.200}"

@@ -18,7 +18,7 @@ import numpy as np
 
 from registry.desc import ProgramDesc
 from registry.errors import ArgumentError, FormatError, SymopError, nearest
-from registry.types import DType, Shape, VarKind, VarType, is_exact, is_inexact
+from registry.types import DType, Shape, VarKind, VarType, is_complex, is_exact, is_inexact
 from registry.values import SelectedRows
 from symop.graph.nodes import Node
 from symop.passes.uses import Use, Uses
@@ -102,7 +102,7 @@ def _as_text(owner: str, initial: Any) -> str:
         entries = np.asarray(initial)
     except (TypeError, ValueError):
         entries = np.asarray(None)
-    if entries.dtype.kind not in "biufc":
+    if not _are_numbers(entries):
         raise ArgumentError(
             f"{owner}: initial must be a number, an array, the name of an initializer or a "
             f"function, got {initial!r}"
@@ -279,11 +279,15 @@ def _entries(spec: str) -> np.ndarray | None:
         entries = np.asarray(ast.literal_eval(spec.strip()))
     except (SyntaxError, TypeError, ValueError, MemoryError, RecursionError):
         return None
-    return entries if entries.dtype.kind in "biufc" else None
+    return entries if _are_numbers(entries) else None
+
+
+def _are_numbers(entries: np.ndarray) -> bool:
+    return is_exact(entries.dtype) or is_inexact(entries.dtype)
 
 
 def _is_whole(entries: np.ndarray | None) -> bool:
-    if entries is None or entries.dtype.kind == "c":
+    if entries is None or is_complex(entries.dtype):
         return False
     return bool(np.all(entries == np.round(entries))) and bool(np.all(np.isfinite(entries)))
 

@@ -13,6 +13,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
+from registry.ops.core.broadcasting import cast
 from registry.ops.core.comparison import greater_equal, less, logical_and
 from registry.ops.core.elementwise import where
 from registry.ops.core.reductions import statistics_dtype
@@ -355,6 +356,6 @@ def _write_steps_gradient(cache: Var, steps: Var, start: Var, d_out: Var) -> Gra
     taken = first + reshape(position_ids(steps, axis=-2), shape=(1, *ones, count, 1))
     return {
         "cache": where(filled, 0.0, d_out),
-        "steps": take_along_axis(d_out, taken, axis=-2),
+        "steps": cast(take_along_axis(d_out, taken, axis=-2), dtype=steps.dtype),
         "start": None,
     }
