@@ -61,6 +61,9 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
         "products of the first derivatives with the second and the third matrix are 629, which "
         "leaves 31 to save; a forward Laplacian written by hand has the same 660. Transposed "
         "operands, halves and quarters of the batch gained at most 5 %.",
+        "Run by one thread, compared by CPU time on a busy machine: symop and the one written by "
+        "hand 0.50 of nested JAX, the two products alone 0.47, a loop that takes one direction at "
+        "a time 0.48; the loop would run direction by direction on an accelerator, too.",
     ]
     return figures, {"remarks": remarks}
 

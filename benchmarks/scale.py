@@ -24,7 +24,7 @@ from measure import Figure, compare
 from symop import train
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from collectives import collectives
+from collectives import calls, collectives
 from mesh_models import HEADS, Model, language_model, perceptron
 
 ROOT = Path(__file__).parents[1]
@@ -173,12 +173,15 @@ def figures_of(name: str, model: Model, by_hand: Any, layout: str, repeats: int)
 
     title = f"{name}, {layout}"
     timed = compare(f"{title}: step", step, other, repeats=repeats, target=TARGET)
-    bytes_of = [collectives(one.as_text()).total() for one in (ours, theirs)]
+    texts = [one.as_text() for one in (ours, theirs)]
+    bytes_of = [collectives(one).total() for one in texts]
+    times = [calls(one).total() for one in texts]
     analyses = [one.memory_analysis() for one in (ours, theirs)]
     held = [one.argument_size_in_bytes + one.temp_size_in_bytes for one in analyses]
     return [
         timed,
         ratio(f"{title}: bytes exchanged", bytes_of, TARGET),
+        ratio(f"{title}: collectives", times, 1.0),
         ratio(f"{title}: memory of a device", held, MEMORY),
     ]
 
@@ -209,8 +212,7 @@ def main() -> None:
         ("GPT", language_model(examples=32, times=8), language_model_by_hand),
     ):
         for layout in ("data", "sharded", "tensor", "both"):
-            if (name, layout) != ("perceptron", "both"):
-                figures += figures_of(name, model, by_hand, layout, repeats)
+            figures += figures_of(name, model, by_hand, layout, repeats)
     print(json.dumps([dataclasses.asdict(one) for one in figures]))
 
 

@@ -39,7 +39,11 @@ def network(*coordinates: so.Symbol) -> so.Symbol:
     """Tanh layers on columns of coordinates; each row of the result belongs to one point."""
     hidden = so.concat(*coordinates, axis=1)
     for layer in range(LAYERS):
-        hidden = so.tanh(so.fully_connected(hidden, units=UNITS, name=f"layer{layer}"))
+        # tanh passes about the variance on, so that weights of variance 1 / fan-in keep it.
+        hidden = so.fully_connected(
+            hidden, units=UNITS, weight_initial="lecun_normal", name=f"layer{layer}"
+        )
+        hidden = so.tanh(hidden)
     out: so.Symbol = so.fully_connected(hidden, units=1, name="out")
     return out
 

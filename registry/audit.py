@@ -21,7 +21,7 @@ from registry.operator.binding import LEFT_OUT
 from registry.operator.bodies import bodies_of
 from registry.operator.bodies import drawn as attribute
 from registry.operator.operator import Derivative, Operator
-from registry.operator.recorder import made_gradient, type_of_value
+from registry.operator.recorder import gradient_value, type_of_value
 from registry.symbolic import Symbolic
 from registry.table import operators
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
@@ -344,7 +344,7 @@ def _require_every_slot(question: _Question, grads: Mapping[str, Any]) -> None:
 
 def _probes(gradients: Iterable[Any]) -> Iterator[_Probe]:
     for gradient in gradients:
-        one = made_gradient(gradient)
+        one = gradient_value(gradient)
         if isinstance(one, _Probe):
             yield one
         elif isinstance(one, (list, tuple)):

@@ -180,9 +180,9 @@ class Jitted:
     def __call__(self, *values: Any) -> Any:
         """Calls the function."""
         self.used = store.now
-        return (self.call or self.made())(*values)
+        return (self.call or self.create())(*values)
 
-    def made(self) -> Any:
+    def create(self) -> Any:
         """Recreates ``call``."""
         self.call = call = jax.jit(self._function, **self._options)
         store.add(self)

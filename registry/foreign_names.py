@@ -6,7 +6,7 @@ different systems; and internal names (``_plus``, ``isnan_v2``) that occur in sa
 error for an unknown name reads this table, and so does the page docs/names.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 
@@ -414,10 +414,12 @@ def foreign(name: str) -> list[Foreign]:
 
 
 _MEMBERS = {
+    "backward": "backward() of an eager array, and so.grad(loss, x) of symbols",
     "cpu": "to_device('cpu')",
     "cuda": "to_device('gpu')",
     "data_ptr": "asjax().unsafe_buffer_pointer()",
     "eval": "program.run(feed, fetch=[x]) for a variable of a program",
+    "grad": "x.grad of an eager array, and so.grad(loss, x) of symbols",
     "numpy": "asnumpy() of an eager array, and eval(x=...) of a symbol",
     "clone": "copy() of an eager array",
     "requires_grad": "attach_grad() of an eager array",
@@ -439,6 +441,11 @@ KEYWORDS = {
 def member_elsewhere(name: str) -> str:
     """Returns a hint if arrays of other systems have the member ``name``, or ``""``."""
     return f"; it is {_MEMBERS[name]} here" if name in _MEMBERS else ""
+
+
+def keyword_elsewhere(keyword: str, known: Container[str]) -> str:
+    """Returns a hint if one of ``known`` stands for another system's ``keyword``, or ``""``."""
+    return f"; did you mean {KEYWORDS[keyword]!r}?" if KEYWORDS.get(keyword) in known else ""
 
 
 def known_elsewhere(name: str) -> str:

@@ -176,6 +176,10 @@ class Var(OperatorMethods):
             hide_frames(error)
             raise
 
+    def __dir__(self) -> list[str]:
+        """Returns the attributes and every operator, which completion in notebooks offers."""
+        return sorted({*super().__dir__(), *Operators.names()})
+
     if not TYPE_CHECKING:  # type checkers know the methods (``method_types.pyi``), and no others
         __getattr__ = _method
 

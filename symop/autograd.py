@@ -72,14 +72,14 @@ def mark_variables(
     Raises:
         ArgumentError: the numbers of variables, gradients and requests differ.
     """
-    marked, given = _listed(variables), _listed(gradients)
+    marked, buffers = _listed(variables), _listed(gradients)
     reqs = [grad_reqs] * len(marked) if isinstance(grad_reqs, str) else list(grad_reqs)
-    if not len(marked) == len(given) == len(reqs):
+    if not len(marked) == len(buffers) == len(reqs):
         raise ArgumentError(
             "mark_variables: gradients and requests must match the variables in number, "
-            f"{len(marked)}, got {len(given)} and {len(reqs)}"
+            f"{len(marked)}, got {len(buffers)} and {len(reqs)}"
         )
-    for one, gradient, req in zip(marked, given, reqs, strict=True):
+    for one, gradient, req in zip(marked, buffers, reqs, strict=True):
         one.attach_grad(req)
         if one.grad_req is not OpReqType.NULL:
             one.grad = gradient
@@ -108,15 +108,15 @@ def backward(
             gradient or propagated further.
     """
     del train_mode
-    given = _heads("backward", _listed(heads), head_grads)
-    found = gradients(given, None, create_graph=False, retain_graph=retain_graph)
-    if found is not None:
+    cotangents = _heads("backward", _listed(heads), head_grads)
+    computed = gradients(cotangents, None, create_graph=False, retain_graph=retain_graph)
+    if computed is not None:
         with mode(False):
-            for array, gradient in found:
+            for array, gradient in computed:
                 if array._grad is not None:
                     _store(array._grad, gradient)
         return
-    sources = _sources("backward", given)
+    sources = _sources("backward", cotangents)
     with mode(False):
         walk = pull(sources, None, create_graph=False)
         pairs = [(one._grad, walk.gradient(one)) for one in walk.arrays]
@@ -175,12 +175,12 @@ def grad(
     """
     del train_mode
     asked = _listed(variables)
-    given = _heads("grad", _listed(heads), head_grads)
+    cotangents = _heads("grad", _listed(heads), head_grads)
     keep = create_graph if retain_graph is None else retain_graph
-    recorded = gradients(given, asked, create_graph=create_graph, retain_graph=keep)
+    recorded = gradients(cotangents, asked, create_graph=create_graph, retain_graph=keep)
     if recorded is not None:
         return [gradient for _, gradient in recorded]
-    sources = _sources("grad", given)
+    sources = _sources("grad", cotangents)
     targets = [_target(one) for one in asked]
     with mode(create_graph):
         walk = pull(sources, targets, create_graph=create_graph)
@@ -206,8 +206,8 @@ def _target(variable: NDArray) -> Link | NDArray:
     return source
 
 
-def _listed(given: Any) -> list[NDArray]:
-    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+def _listed(arrays: Any) -> list[NDArray]:
+    listed = list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
     for one in listed:
         if not isinstance(one, NDArray):
             raise ArgumentError(f"autograd: it takes eager arrays, got {type(one).__name__}")
@@ -219,14 +219,16 @@ def _heads(
 ) -> list[tuple[NDArray, NDArray | None]]:
     """Returns the heads, each with its cotangent; None stands for ones."""
     single = head_grads is None or isinstance(head_grads, NDArray) or len(heads) == 1
-    given = [head_grads] * len(heads) if head_grads is None else head_grads
-    given = [given] if single and not isinstance(given, (list, tuple)) else list(given)
-    if len(given) != len(heads):
+    cotangents = [head_grads] * len(heads) if head_grads is None else head_grads
+    cotangents = (
+        [cotangents] if single and not isinstance(cotangents, (list, tuple)) else list(cotangents)
+    )
+    if len(cotangents) != len(heads):
         raise ArgumentError(
             f"{what}: there must be one head gradient for each of {len(heads)} heads, "
-            f"got {len(given)}"
+            f"got {len(cotangents)}"
         )
-    return [(one, _cotangent(one, g)) for one, g in zip(heads, given, strict=True)]
+    return [(one, _cotangent(one, g)) for one, g in zip(heads, cotangents, strict=True)]
 
 
 def _sources(
@@ -254,10 +256,10 @@ def _source(what: str, head: NDArray) -> Link | NDArray:
     return source
 
 
-def _cotangent(head: NDArray, given: Any) -> NDArray | None:
-    if given is None:
+def _cotangent(head: NDArray, cotangent: Any) -> NDArray | None:
+    if cotangent is None:
         return None
-    one = given if isinstance(given, NDArray) else NDArray(given)
+    one = cotangent if isinstance(cotangent, NDArray) else NDArray(cotangent)
     if one.shape != head.shape:
         raise ShapeError(
             f"head gradient: the shape must be {head.shape}, that of the head, got {one.shape}"
@@ -292,10 +294,10 @@ def get_symbol(x: NDArray | Sequence[NDArray]) -> Symbol:
         raise ArgumentError("get_symbol: at least one array must be given, got none")
     flush()
     sources = [one.source for one in arrays]
-    found = [one for one in sources if one is not None]
-    if len(found) < len(sources):
+    known = [one for one in sources if one is not None]
+    if len(known) < len(sources):
         raise GradientError("get_symbol: the array must be recorded, got one that was not")
-    return symbol_of(found)
+    return symbol_of(known)
 
 
 # Forward mode ------------------------------------------------------------------------------------

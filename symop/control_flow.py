@@ -54,12 +54,12 @@ def body(
     return symbol_flow.body(function, [_type(one) for one in inputs])
 
 
-def _type(given: Any) -> VarType:
-    if isinstance(given, VarType):
-        return given
-    if len(given) == 2 and not isinstance(given[0], int):
-        return VarType(tuple(given[0]), canonical(as_dtype(given[1])))
-    return VarType(tuple(given), default_float())
+def _type(like: Any) -> VarType:
+    if isinstance(like, VarType):
+        return like
+    if len(like) == 2 and not isinstance(like[0], int):
+        return VarType(tuple(like[0]), canonical(as_dtype(like[1])))
+    return VarType(tuple(like), default_float())
 
 
 @api_boundary
@@ -92,7 +92,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     values = (pred, operands)
     if _has(Variable, values):
         return on_variables(
-            lambda pred, given: symbol_flow.cond(pred, true_fn, false_fn, given), pred, operands
+            lambda pred, leaves: symbol_flow.cond(pred, true_fn, false_fn, leaves), pred, operands
         )
     if _has(Symbol, values):
         return symbol_flow.cond(pred, true_fn, false_fn, operands)
@@ -190,8 +190,8 @@ def scan(
         )
         return last
     if _has(Symbol, values):
-        found: tuple[Any, Any] = symbol_flow.scan(f, init, xs, length, reverse)
-        return found
+        results: tuple[Any, Any] = symbol_flow.scan(f, init, xs, length, reverse)
+        return results
     if _has(NDArray, values):
         if eager_flow.is_taped() or not eager_flow.is_traced(values):
             result: tuple[Any, Any] = eager_flow.scan(f, init, xs, length, reverse)

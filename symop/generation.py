@@ -25,6 +25,9 @@ from jax import lax
 
 from registry.errors import ArgumentError, FeedError
 from registry.shapes import default_int
+from registry.tracebacks import api_boundary, api_class
+from registry.types import is_integer
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.generating.by_steps import StepGraph, by_steps, require_result
 from symop.runtime.function import GraphFunction
 from symop.symbol.symbol import Symbol
@@ -60,6 +63,7 @@ class _State(NamedTuple):
     caches: Any
 
 
+@api_class
 class Generator:
     """Generates sequences by a model of the next token, with caches of keys and values.
 
@@ -69,6 +73,7 @@ class Generator:
     at the same cost. The logits are those of the whole sequence, up to rounding.
     """
 
+    @api_boundary
     def __init__(self, logits: Symbol, *, length: int, tokens: str = "tokens") -> None:
         """Prepares to generate; graphs are built when they are first needed.
 
@@ -127,7 +132,7 @@ class Generator:
         fed = self._weights(weights)
         for positions in (padded.shape[1], 1):  # built before they are traced
             self._graph(len(padded), positions)
-        tokens, made = self._run(
+        tokens, totals = self._run(
             fed,
             padded,
             lengths,
@@ -137,12 +142,12 @@ class Generator:
             jax.random.key(seed),
             top_k=top_k,
         )
-        pairs = zip(np.asarray(tokens), np.asarray(made), strict=True)
+        pairs = zip(np.asarray(tokens), np.asarray(totals), strict=True)
         return [row[:n] for row, n in pairs]
 
     def _padded(self, prompts: Any) -> tuple[np.ndarray, np.ndarray]:
         rows = [np.asarray(one).ravel() for one in prompts]
-        if not rows or any(not len(row) or row.dtype.kind not in "iu" for row in rows):
+        if not rows or any(not len(row) or not is_integer(row.dtype) for row in rows):
             raise ArgumentError(
                 "Generator: prompts must be lists of whole numbers, each of one token at least, "
                 f"got {prompts!r:.200}"
@@ -214,7 +219,6 @@ class Generator:
         top_k: int | None,
     ) -> tuple[Any, Any]:
         """Returns the tokens, ``(batch, length)``, and their number for each example."""
-        batch = len(lengths)
 
         def drawn(logits: Any, i: Any) -> Any:
             own = jax.random.fold_in(key, i)
@@ -224,18 +228,28 @@ class Generator:
             token = drawn(logits, state.count)
             stopped = state.stopped | (token == stop)
             tokens = lax.dynamic_update_slice(state.tokens, token[:, None], (0, state.count))
-            made = state.lengths + ~stopped
-            return _State(state.count + 1, token, tokens, made, stopped, caches)
+            totals = state.lengths + ~stopped
+            return _State(state.count + 1, token, tokens, totals, stopped, caches)
 
         def step(state: _State) -> _State:
             before = lengths + state.count - 1
             logits, caches = self._step(weights, state.caches, state.last[:, None], before)
             return advanced(state, logits[:, 0], caches)
 
+        start, logits = self._start(weights, prompt, lengths, count)
+        end = lax.while_loop(
+            lambda state: (state.count < count) & ~jnp.all(state.stopped),
+            step,
+            advanced(start, logits, start.caches),
+        )
+        return end.tokens, end.lengths
+
+    def _start(self, weights: Arrays, prompt: Any, lengths: Any, count: Any) -> tuple[_State, Any]:
+        """Returns the state before the first token, and the logits at the ends of the prompts."""
+        batch = len(lengths)
         types = [one.type for one in self._graph(batch, 1)[0].caches]
         caches = [jnp.zeros(one.shape, one.dtype) for one in types]
         logits, caches = self._step(weights, caches, prompt, jnp.zeros_like(lengths))
-        last = jnp.take_along_axis(logits, (lengths - 1)[:, None, None], axis=1)[:, 0]
         start = _State(
             jnp.zeros_like(count),
             prompt[:, 0],
@@ -244,12 +258,8 @@ class Generator:
             jnp.zeros(batch, bool),
             caches,
         )
-        end = lax.while_loop(
-            lambda state: (state.count < count) & ~jnp.all(state.stopped),
-            step,
-            advanced(start, last, caches),
-        )
-        return end.tokens, end.lengths
+        last = jnp.take_along_axis(logits, (lengths - 1)[:, None, None], axis=1)[:, 0]
+        return start, last
 
 
 def sample(logits: Any, key: Any, temperature: Any, top_k: int | None) -> Any:

@@ -65,7 +65,7 @@ def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
         NDArray([[1., 2.],
                  [3., 4.]], dtype=float32)
     """
-    return _api.made_of("array", data, dtype, ctx)
+    return _api.new_array("array", data, dtype, ctx)
 
 
 def waitall() -> None:
@@ -131,10 +131,10 @@ def __getattr__(name: str) -> _Any:
 def _operator(name: str) -> _Callable[..., _Any]:
     """Returns the operator called ``name``, including private ones that compute gradients."""
     if name.startswith("_") and not _foreign(name):
-        found = None if name.startswith("__") else _find(name)
-        if found is None:
+        operator = None if name.startswith("__") else _find(name)
+        if operator is None:
             raise AttributeError(name)
-        return _array_function(found)
+        return _array_function(operator)
     try:
         return _array_function(_get(name))
     except LookupError as error:

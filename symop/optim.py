@@ -199,14 +199,14 @@ class Optimizer:
     ) -> tuple[list[Variable], Variable]:
         """Returns gradients averaged over ``accumulate`` runs, and whether this is the last run."""
         place = _Cycle(block, self.operator, self.accumulate, finite)
-        found = []
+        sums = []
         for one in gradients:
             total = _kept(block, f"{one.name}.total", one)
             whole = get("accumulate_rows")(total, one, places=self.accumulate)
             block.set_update(total.name, get("let_through")(whole, place.goes_on).name)
             mean = get("scale")(whole, scale=1.0 / self.accumulate)
-            found.append(get("let_through")(mean, place.ends))
-        return found, place.ends
+            sums.append(get("let_through")(mean, place.ends))
+        return sums, place.ends
 
     def _update(
         self,
@@ -239,11 +239,11 @@ class Optimizer:
             gradient = get("add_decayed_weights")(
                 gradient, parameter, weight_decay=self.coupled_decay, lazy=self.lazy
             )
-        given = {"param": parameter, "grad": gradient, **states}
-        given["learning_rate"] = self.learning_rate if rate is None else rate
+        slots = {"param": parameter, "grad": gradient, **states}
+        slots["learning_rate"] = self.learning_rate if rate is None else rate
         if "step" in operator.slot_index:
-            given["step"] = step
-        result = operator(**given, **self.attributes)
+            slots["step"] = step
+        result = operator(**slots, **self.attributes)
         values = result if isinstance(result, tuple) else (result,)
         by_output = dict(zip(operator.outputs, values, strict=True))
         return {slot: by_output[output] for slot, output in operator.inplace.items()}
@@ -305,9 +305,9 @@ def _state_slots(operator: Operator) -> list[str]:
 
 
 def _require_among(
-    operator: Operator, what: str, given: Mapping[str, Any], legal: Sequence[str]
+    operator: Operator, what: str, names: Mapping[str, Any], legal: Sequence[str]
 ) -> None:
-    for name in given:
+    for name in names:
         if name not in legal:
             raise ArgumentError(
                 f"{operator.name}: the {what}s must be among {', '.join(legal) or 'none'}, got "

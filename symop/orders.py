@@ -128,23 +128,23 @@ def derivative(
         1.0
     """
     _checked(mode)
-    found = _symbols("derivative", y)
-    xs = _symbols("derivative", building.chosen("derivative", found, _times(x, order)))
+    symbols = _symbols("derivative", y)
+    xs = _symbols("derivative", building.chosen("derivative", symbols, _times(x, order)))
     if not xs:
         return y
     directions = _ways(xs, x, direction)
     ways, held = _held(xs, directions)
     for one in dict.fromkeys(one for one, way in zip(xs, ways, strict=True) if way is None):
-        require_entrywise(found, one)
-    start, alongs = found, [_along(one, way) for one, way in zip(xs, ways, strict=True)]
+        require_entrywise(symbols, one)
+    start, alongs = symbols, [_along(one, way) for one, way in zip(xs, ways, strict=True)]
     for i, (one, along) in enumerate(zip(xs, alongs, strict=True)):
         if i and unreachable == "error" and not any(one.node is x.node for x in xs[:i]):
             _moved(start, one, along, mode, "error")  # raises as for the first x
-        found = _moved(found, one, along, mode, "zero" if i else unreachable)
+        symbols = _moved(symbols, one, along, mode, "zero" if i else unreachable)
     if held:
         also = building.arguments_of([*start, *directions], xs)
-        found = [Symbol(substitute(one.nodes, held), also) for one in found]
-    return found if isinstance(y, (list, tuple)) or len(found) > 1 else found[0]
+        symbols = [Symbol(substitute(one.nodes, held), also) for one in symbols]
+    return symbols if isinstance(y, (list, tuple)) or len(symbols) > 1 else symbols[0]
 
 
 def _symbols(owner: str, values: Any) -> list[Symbol]:
@@ -329,8 +329,8 @@ def _require_real(owner: str, values: Sequence[Symbol]) -> None:
 
 def _block(y: Symbol, x: Symbol, mode: Mode | None, unreachable: Unreachable) -> Symbol:
     """Returns the Jacobian of one ``y`` by one ``x``, with their arguments even if constant."""
-    found = _computed(y, x, mode, unreachable)
-    return Symbol(found.nodes, building.arguments_of([y, x], [x]))
+    block = _computed(y, x, mode, unreachable)
+    return Symbol(block.nodes, building.arguments_of([y, x], [x]))
 
 
 def _computed(y: Symbol, x: Symbol, mode: Mode | None, unreachable: Unreachable) -> Symbol:
@@ -467,8 +467,8 @@ def hvp(y: Any, xs: Any, vs: Any) -> Any:
     if len(ways) != len(x_list):
         raise ArgumentError(f"hvp: vectors must be one for each x ({len(x_list)}), got {len(ways)}")
     along = [_along(x, way) for x, way in zip(x_list, ways, strict=True)]
-    found = building.build_tangents(building.build_gradients(y, x_list), x_list, along, "zero")
-    return list(found) if several else found[0]
+    tangents = building.build_tangents(building.build_gradients(y, x_list), x_list, along, "zero")
+    return list(tangents) if several else tangents[0]
 
 
 def _arguments(owner: str, y: Any, xs: Any) -> list[Symbol]:

@@ -15,14 +15,14 @@ def require_registry() -> None:
         ImportError: it finds another file, which the message names, or none.
     """
     spec = find_spec("registry")
-    found = spec.origin if spec is not None else None
-    if found is None or Path(found).parent != Path(__file__).parents[1] / "registry":
+    path = spec.origin if spec is not None else None
+    if path is None or Path(path).parent != Path(__file__).parents[1] / "registry":
         raise ImportError(
             "symop: 'registry' must be the package that is installed with symop, got "
-            f"{found or 'no module of that name'}, which comes first on sys.path; rename it or "
+            f"{path or 'no module of that name'}, which comes first on sys.path; rename it or "
             "remove it from there",
             name="registry",
-            path=found,
+            path=path,
         )
 
 

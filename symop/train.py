@@ -191,19 +191,17 @@ class Trainer:
         self.precision = precision_of(precision)
         self.accumulate, self.ema = accumulate, ema
         _check_numbers(accumulate, ema)
-        self.metrics = dict(metrics or {})
+        self.metrics = _by_name(metrics or {})
         _check_metrics(loss, self.metrics)
         self.placement = self._placed(mesh, rules)
-        loss = self.loss
-        self.parameters = [n for n in loss.list_arguments() if n not in inputs]
-        needed = variables_of([loss.node])
-        moving = [name for name in self.parameters if name in needed]
-        scaled = [] if self.precision.loss_scale is None else [loss * var(FACTOR, (), "float32")]
-        self._function = self._compiled([*scaled, loss, *self.metrics.values()], wrt=moving)
+        self.parameters = [n for n in self.loss.list_arguments() if n not in inputs]
+        moving, scaling = self._moving(self.loss), self.precision.loss_scale is not None
+        scaled = [self.loss * var(FACTOR, (), "float32")] if scaling else []
+        self._function = self._compiled([*scaled, self.loss, *self.metrics.values()], wrt=moving)
         # The loss alone is for optimizers that evaluate it at other parameters.
-        self._advanced = Step(
+        self._advance = Step(
             self._function,
-            self._compiled([loss]),
+            self._compiled([self.loss]),
             self.optimizer,
             extra=list(extra),
             metrics=list(self.metrics),
@@ -219,6 +217,11 @@ class Trainer:
             **{"precision": self.precision, "ema": self.ema, "remat": self.remat},
         }
         return _trainer_of, (self.loss, self.optimizer, options, MeshRecord.of(self.placement))
+
+    def _moving(self, loss: Symbol) -> list[str]:
+        """Returns the parameters that a step updates: those that the loss reads."""
+        read = variables_of([loss.node])
+        return [name for name in self.parameters if name in read]
 
     def _compiled(
         self, outputs: Sequence[Symbol], *, training: bool = True, wrt: Sequence[str] = ()
@@ -288,8 +291,10 @@ class Trainer:
             return TrainState(*parts)
         where = shardings_of_state(self.placement, parts)
         struct: Any = jax.ShapeDtypeStruct
-        made = jax.tree.map(lambda one, at: struct(one.shape, one.dtype, sharding=at), parts, where)
-        return TrainState(*made)
+        structs = jax.tree.map(
+            lambda one, at: struct(one.shape, one.dtype, sharding=at), parts, where
+        )
+        return TrainState(*structs)
 
     def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> Parts:
         own, steps = jax.random.split(key)
@@ -316,6 +321,11 @@ class Trainer:
             FeedError: ``batch`` lacks an input, or contains something else, or the processes do
                 not give parts of one batch.
         """
+        if not isinstance(state, TrainState):
+            raise ArgumentError(
+                "step: the state must come from init(...), and the batch follow it, as "
+                f"step(state, batch), got a {type(state).__name__}"
+            )
         _require_fed("step", batch, self.inputs)
         if self.placement is None:
             state.prepare(None)
@@ -343,24 +353,24 @@ class Trainer:
     def _replaced(self, state: TrainState, batch: Arrays) -> Any:
         """Takes a step, which replaces the content of ``state``; returns the loss and metrics."""
         cell = state._cell
-        given: list[Any] = [None, batch]
+        operands: list[Any] = [None, batch]
         try:
             with cell.lock:
-                cell.start(given)
+                cell.start(operands)
                 last = cell.last
                 try:
-                    given[0] = state.packed()
+                    operands[0] = state.packed()
                 except IndexError:  # a signal handler has emptied it
                     raise ChangedError from None
-                return self._step.replace(last, given).pop()
+                return self._step.replace(last, operands).pop()
         except KeepsError:
             # A host callback may use the state, so the lock is not held while one runs.
-            return self._step.replace_keeping(last, given).pop()
+            return self._step.replace_keeping(last, operands).pop()
         finally:
-            given.clear()
+            operands.clear()
 
     def _run(self, state: Any, batch: Arrays) -> list[Any]:
-        parts, advance = unpack(state), self._advanced
+        parts, advance = unpack(state), self._advance
         if self.placement is not None:
             values = dict.fromkeys(["loss", *self.metrics], self.placement.whole)
             results = shardings_of_state(self.placement, parts), values
@@ -398,8 +408,7 @@ class Trainer:
     def _subject(self, types: Mapping[str, Any] = MappingProxyType({})) -> Subject:
         """Returns what drawings show: the loss, the metrics, and the gradients of a step."""
         loss = self._typed(self.loss, types)
-        needed = variables_of([loss.node])
-        moving = [name for name in self.parameters if name in needed]
+        moving = self._moving(loss)
         whole = Group([loss, *self.metrics.values(), *(grad(loss, moving) if moving else [])])
         names = ["loss", *self.metrics, *(f"gradient of {name}" for name in moving)]
         roles = dict.fromkeys(self.parameters, "parameter")
@@ -464,8 +473,8 @@ class Trainer:
         function = self._compiled([self.loss, *self.metrics.values()], training=False)
 
         def evaluated(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> Arrays:
-            found = function(**batch, **self.precision.used(params), **states, key=key)
-            outputs = found if isinstance(found, list) else [found]
+            returned = function(**batch, **self.precision.used(params), **states, key=key)
+            outputs = returned if isinstance(returned, list) else [returned]
             return self.precision.reported(dict(zip(names, outputs, strict=True)))
 
         if self.placement is not None:
@@ -605,7 +614,7 @@ def _shapes_of(shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(getattr(one, "shape", one)) for name, one in shapes.items()}
 
 
-def _key_of(seed: Any) -> Any:
+def _key_of(seed: Any, *, owner: str = "init") -> Any:
     """Returns the random key of a seed, or the key that is given in place of one."""
     try:
         return jax.random.key(operator.index(seed))
@@ -615,7 +624,7 @@ def _key_of(seed: Any) -> Any:
         return as_key(seed)
     except FeedError:
         raise ArgumentError(
-            f"init: seed must be an integer or a random key (jax.random.key(0)), got {seed!r}"
+            f"{owner}: seed must be an integer or a random key (jax.random.key(0)), got {seed!r}"
         ) from None
 
 
@@ -640,6 +649,25 @@ def _check_arguments(loss: Any, inputs: Any) -> None:
         raise ArgumentError(
             f"Trainer: the loss must be of shape (), got {loss.shape}; so.mean(loss) is a number"
         )
+
+
+def _by_name(metrics: Any) -> dict[str, Symbol]:
+    """Returns a copy of the metrics.
+
+    Raises:
+        ArgumentError: they are not symbols by name.
+    """
+    if not isinstance(metrics, Mapping):
+        raise ArgumentError(
+            "Trainer: metrics must be a dict of symbols by name, such as {'accuracy': ...}, got "
+            f"a {type(metrics).__name__}"
+        )
+    for name, metric in metrics.items():
+        if not isinstance(metric, Symbol):
+            raise ArgumentError(
+                f"Trainer: the metric {name!r} must be a symbol, got a {type(metric).__name__}"
+            )
+    return dict(metrics)
 
 
 def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
@@ -706,6 +734,11 @@ def share(data: Mapping[str, Any]) -> Share:
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
     """Returns initial arrays for every variable of ``symbol``.
 
+    Args:
+        symbol: the symbol.
+        key: an integer, or a random key (``jax.random.key(0)``).
+        **shapes: shapes of variables by name, where the symbol does not know them.
+
     A variable starts at its ``initial``, which ``so.var`` and layers take; by default, what is only
     added to data starts at zero, what only scales data at one, integers at zero, and others are
     normal with variance 2 / fan-in (He et al., "Delving Deep into Rectifiers", 2015). The fan-in
@@ -720,4 +753,5 @@ def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
         symbol.roots, {name: (tuple(shape), None) for name, shape in shapes.items()}
     )
     variables = variables_of(nodes)
-    return initial_values(variables, nodes, jax.random.split(key, max(len(variables), 1)))
+    keys = jax.random.split(_key_of(key, owner="initialize"), max(len(variables), 1))
+    return initial_values(variables, nodes, keys)

@@ -49,12 +49,14 @@ def vmap(
     def mapped(*args: Any) -> Any:
         axes = _axes(in_axes, len(args))
         if _has(Variable, args):
-            return on_variables(lambda *given: _on_symbols(f, axes, given), *args)
+            return on_variables(lambda *operands: _on_symbols(f, axes, operands), *args)
         if _has(Symbol, args):
             return _on_symbols(f, axes, args)
         if _has(NDArray, args):
-            given, of_slices = _sliced(f, axes, args)
-            return eager_flow.scan(lambda _, one: ((), of_slices(*one)), (), given, None, False)[1]
+            operands, of_slices = _sliced(f, axes, args)
+            return eager_flow.scan(lambda _, one: ((), of_slices(*one)), (), operands, None, False)[
+                1
+            ]
         return jax.vmap(f, tuple(axes))(*args)
 
     return mapped
@@ -75,8 +77,8 @@ def _has(kind: type, values: Any) -> bool:
 
 
 def _on_symbols(f: Callable[..., Any], axes: Axes, args: Sequence[Any]) -> Any:
-    given, of_slices = _sliced(f, axes, args)
-    return symbol_flow.vmap(of_slices, given)
+    operands, of_slices = _sliced(f, axes, args)
+    return symbol_flow.vmap(of_slices, operands)
 
 
 def _sliced(

@@ -1,7 +1,8 @@
-"""The collectives of a compiled module: their kinds, and the bytes of their results."""
+"""The collectives of a compiled module: their kinds, numbers, and the bytes of their results."""
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
 _COLLECTIVE = re.compile(
     r" = (?P<types>\(.*?\)|\S+) "
@@ -25,8 +26,13 @@ def bytes_of(types: str) -> int:
     return total
 
 
-def collectives(text: str) -> Counter[str]:
-    """The bytes of the results of each kind of collective in a step, loops included."""
+def collectives(text: str, measure: Callable[[str], int] = bytes_of) -> Counter[str]:
+    """The bytes of the results of each kind of collective in a step, loops included.
+
+    Args:
+        text: the compiled module.
+        measure: what to add up instead of bytes, from the type of a collective's result.
+    """
     computations: dict[str, list[str]] = {}
     lines: list[str] = []
     entry = ""
@@ -43,7 +49,7 @@ def collectives(text: str) -> Counter[str]:
         for line in computations.get(name, ()):
             found = _COLLECTIVE.search(line)
             if found:
-                result[found["kind"]] += bytes_of(found["types"])
+                result[found["kind"]] += measure(found["types"])
                 continue
             loop = _LOOP.search(line)
             if loop:
@@ -56,6 +62,11 @@ def collectives(text: str) -> Counter[str]:
         return result
 
     return inside(entry)
+
+
+def calls(text: str) -> Counter[str]:
+    """How often each kind of collective runs in a step."""
+    return collectives(text, lambda _: 1)
 
 
 def largest(text: str) -> int:

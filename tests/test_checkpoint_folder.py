@@ -25,6 +25,8 @@ from registry.errors import ArgumentError, DTypeError, FormatError, MissingExtra
 from symop import checkpoint
 from symop.train import Trainer
 
+pytestmark = pytest.mark.scale
+
 
 @pytest.fixture
 def folder(tmp_path):

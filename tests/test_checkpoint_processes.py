@@ -20,6 +20,7 @@ import symop as so
 from symop import checkpoint
 from symop.train import Trainer
 
+pytestmark = pytest.mark.scale
 PATIENCE = 120
 """Seconds within which a process must say or do what it is to; after twice as many it prints the
 stacks of its threads and ends itself."""

@@ -474,3 +474,40 @@ def test_a_coefficient_may_be_infinite(value):
 def test_terms_that_are_none(terms, message):
     with pytest.raises(ArgumentError, match=f"linear_operator: {message}"):
         so.linear_operator(lambda x: x, terms)
+
+
+# Arguments of functions --------------------------------------------------------------------------
+
+
+def _wave(params, x, t, *, speed):
+    return params["scale"][0] * jnp.sin(x[0] - speed * t) * params["shift"]
+
+
+def test_arguments_that_are_not_differentiated_by_may_be_nested_and_named():
+    params = {"scale": [jnp.float32(2.0)], "shift": jnp.float32(0.5)}
+    terms = [(1.0, {"t": 2}), (lambda params, x, t, speed: -(speed**2), {("x", 0): 2})]
+    wave = so.linear_operator(_wave, terms)
+    x = jnp.asarray([0.3])
+    np.testing.assert_allclose(wave(params, x, 0.2, speed=3.0), 0.0, atol=1e-6)
+    mixed = so.partial(_wave, {("x", 0): 1, "t": 1})
+
+    def value(params):
+        return mixed(params, t=jnp.float32(0.2), x=x, speed=3.0)
+
+    np.testing.assert_allclose(value(params), 3.0 * np.sin(0.3 - 0.6), rtol=1e-6)
+    slope = jax.jit(jax.grad(value))(params)
+    np.testing.assert_allclose(slope["scale"][0], 1.5 * np.sin(0.3 - 0.6), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("laplacian", lambda x: so.laplacian(lambda x: x["a"], x)),
+        ("divergence", lambda x: so.divergence(lambda x: x["a"], x)),
+        ("partial", so.partial(lambda x: x["a"], {0: 1})),
+        ("taylor", lambda x: so.taylor(lambda x: x["a"], x, [1.0])),
+    ],
+)
+def test_nested_arrays_are_refused_where_they_are_differentiated_by(name, call):
+    with pytest.raises(ArgumentError, match=f"{name}: .* must be an array, got a dict; .*ravel"):
+        call({"a": jnp.ones(2)})

@@ -147,6 +147,8 @@ def defined_names(tree):
             yield from (one.id for one in node.targets if isinstance(one, ast.Name))
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             yield node.target.id
+        if isinstance(node, ast.If):  # one definition for type checkers, another at run time
+            yield from defined_names(ast.Module([*node.body, *node.orelse], []))
 
 
 def test_the_map_of_the_code_names_what_exists():

@@ -129,7 +129,7 @@ class TestExactSolutions:
 
 @pytest.mark.thorough
 def test_a_flow_is_found(example):
-    found = example.solved_burgers((800, 100), count=500, progress=False)
+    found = example.solved_burgers((1500, 100), count=1000, progress=False)
     assert found.error < 0.1
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import pickle
+import sys
 import traceback
 
 import jax
@@ -55,6 +56,9 @@ SYMBOLS = {
     "x.transpose(0, 1)": ("AttributeValueError", "axes must name each of 1 axes once, got (0, 1)"),
     "x.softmx()": ("UnknownMemberError", "'softmx'", "did you mean 'softmax'"),
     "x.unsqueeze(0)": ("UnknownMemberError", "PyTorch's unsqueeze is expand_dims here"),
+    "x.backward()": ("UnknownMemberError", "so.grad(loss, x) of symbols here"),
+    "x.grad": ("UnknownMemberError", "so.grad(loss, x) of symbols here"),
+    "so.Generator(so.sin(x), length=3)": ("FeedError", "tokens= must name the variable", "of x,"),
     "x.numpy()": ("UnknownMemberError", "eval(x=...) of a symbol"),
     "so.sigmod(x)": ("UnknownMemberError", "did you mean 'sigmoid'"),
     "so.vra('x')": ("UnknownMemberError", "did you mean 'var'?"),
@@ -133,6 +137,17 @@ PROGRAMS = {
     "train.Trainer(loss, optax.adam(0.1), inputs='x')": ("ArgumentError", "a list of names"),
     "train.Trainer(x, optax.adam(0.1), inputs=['x'])": ("ArgumentError", "so.mean(loss)"),
     "train.Trainer(lambda: 0, optax.adam(0.1), inputs=[])": ("ArgumentError", "must be a symbol"),
+    "train.Trainer(loss, 'adam', inputs=['x'], metrics=[loss])": (
+        *("ArgumentError", "metrics must be a dict of symbols by name", "got a list"),
+    ),
+    "train.Trainer(loss, 'adam', inputs=['x'], metrics={'a': 1})": (
+        *("ArgumentError", "the metric 'a' must be a symbol, got"),
+    ),
+    "train.optimizer('adam', lr=0.1)": ("ArgumentError", "did you mean 'learning_rate'?"),
+    "train.initialize(x, 'a')": ("ArgumentError", "initialize: seed must be an integer or"),
+    "trainer.step({'x': np.ones(3)}, trainer.init())": (
+        *("ArgumentError", "as step(state, batch), got a dict"),
+    ),
     "trainer.init('a')": ("ArgumentError", "an integer or a random key (jax.random.key(0))"),
     "trainer.step(trainer.init(), ([1.0],))": ("ArgumentError", "a dict of arrays by name (x)"),
     "trainer.step(trainer.init(), {})": ("FeedError", "the batch must hold x, got no x"),
@@ -234,10 +249,17 @@ def names(operators, files):
 
 
 def caught(code, names):
-    """The error of a script, and its traceback as the user sees it."""
+    """The error of a script, and its traceback as the user sees it.
+
+    What was being handled before, in a test that an interrupt has left, is no part of it.
+    """
+    outside = sys.exception()
     with pytest.raises(Exception) as info:  # noqa: PT011  # each mistake tells its own class
         exec(compile(code, "script.py", "exec"), dict(names))
-    error = info.value
+    error = inner = info.value
+    while inner.__context__ not in (None, outside):
+        inner = inner.__context__
+    inner.__context__ = None
     notes = [one for one in getattr(error, "__notes__", ()) if "JAX" not in one]
     return error, "\n".join([str(error), *notes])
 

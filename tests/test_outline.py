@@ -265,3 +265,22 @@ def _within(inner, outer):
         and inner[2] <= outer[2] + slack
         and inner[3] <= outer[3] + slack
     )
+
+
+def unnamed_resnet(units):
+    """Residual blocks without names, of which every second one has a projection; no two alike."""
+    h = so.relu(so.convolution(so.var("data", (2, 3, 8, 8)), channels=4, kernel=(1, 1)))
+    for i in range(units):
+        inner = so.relu(so.convolution(h, channels=5 + i, kernel=(1, 1)))
+        inner = so.batch_norm(so.convolution(inner, channels=5 + i, kernel=(1, 1)))
+        h = so.relu(inner + so.convolution(h, channels=5 + i, kernel=(1, 1)))
+    return so.sum(so.tanh(so.fully_connected(h, units=3)))
+
+
+def test_parts_are_residual_blocks():
+    made = outline(models.with_gradient(unnamed_resnet(9)))
+    parts = [one for one in made.root.children if one.kind == "part" and not one.backward]
+    kinds = [Counter(box.node.op.name for box in part.boxes()) for part in parts]
+    unit = {"convolution": 3, "relu": 2, "batch_norm": 1, "add": 1}
+    assert [one for one in kinds if one == unit] == [unit] * 9
+    assert len(parts) <= 11  # the stem and the head may be parts, too

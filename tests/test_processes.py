@@ -30,6 +30,7 @@ from registry.errors import ArgumentError, ProcessError
 from symop import checkpoint, train
 from symop.training import meeting
 
+pytestmark = pytest.mark.scale
 ROOT = Path(__file__).parents[1]
 PATIENCE = 150
 """Seconds after which a process prints the stacks of its threads and ends."""
@@ -249,7 +250,6 @@ def job_fit(job, epochs, layout="data", kind="Auto", pause=0):
     return {**report(state, history), "addressable": sorted(spans), "writes": job.writes}
 
 
-@pytest.mark.scale
 def test_two_processes_train_as_one(start):
     """Also, that one of them shows the progress, and that the whole state is of both."""
     expected = alone(2)
@@ -270,7 +270,6 @@ def one_process():
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 @pytest.mark.parametrize(
     ("count", "devices", "layout", "kind"),
     [
@@ -291,7 +290,6 @@ def test_200_steps_equal_those_of_one_process(start, one_process, count, devices
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_a_process_that_is_late(start, one_process):
     """It starts late, and is slow once."""
     processes = start("fit", 2, late=8, epochs=STEPS // 25, pause=15)
@@ -326,7 +324,6 @@ def batches_of_parts():
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_each_process_feeds_its_own_examples(start):
     found = [one.answer() for one in start("parts", 2)]
     loss, metrics = network()
@@ -413,7 +410,6 @@ MISTAKES = {
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_what_differs_between_processes_is_an_error_in_all(start):
     found = [one.answer() for one in start("mistakes", 2)]
     for one in found:
@@ -437,7 +433,6 @@ def job_change(job):
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_one_process_that_changes_the_size_of_its_part_ends_all(start):
     before = time.monotonic()
     processes = start("change", 2)
@@ -473,7 +468,6 @@ def regression():
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_a_program_of_two_processes(start):
     processes = start("program", 2)
     program = regression()
@@ -505,7 +499,6 @@ def job_resume(job, folder, end, fatal=None):
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_job_of_which_a_process_is_killed_goes_on_to_the_same(start, tmp_path, count):
     whole = [one.answer() for one in start("resume", count, folder=str(tmp_path / "a"), end=100)]
@@ -532,7 +525,6 @@ def job_failure(job):
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_an_exception_in_one_process_ends_all(start):
     before = time.monotonic()
     processes = start("failure", 2)
@@ -583,7 +575,6 @@ def test_a_restarted_process_compiles_nothing(start, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_a_restarted_job_compiles_nothing_in_the_process_that_writes(start, tmp_path):
     """JAX 0.10 describes the devices of a CPU differently to each process, and only the first
     process writes, so that the others compile anew; accelerators have one description."""
@@ -641,7 +632,6 @@ def job_kinds(job, others=0):
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_programs_of_each_kind_are_the_same_in_each_process(start, tmp_path):
     """Whatever Python's hashes are, and whatever other graphs exist."""
     runs = []
@@ -817,7 +807,6 @@ def losses(processes):
 
 
 @pytest.mark.slow
-@pytest.mark.scale
 def test_the_example_is_the_same_with_devices_and_processes(run):
     expected = losses([run(of_example, 1)])
     assert len(expected) == 2

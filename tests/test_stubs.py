@@ -73,6 +73,13 @@ class TestIntrospection:
         assert not [one for one in listed if one.startswith("_") and not one.endswith("__")]
 
 
+@pytest.mark.parametrize("make", [lambda: so.var("x", shape=(2,)), lambda: so.nd.ones(2)])
+def test_values_list_their_methods(make):
+    value = make()
+    assert {"softmax", "sum", "shape", "T"} <= set(dir(value))
+    assert all(callable(getattr(value, name)) for name in ("softmax", "sum"))
+
+
 def test_completion():
     from IPython.core.completer import provisionalcompleter  # noqa: PLC0415  # seldom needed
     from IPython.core.interactiveshell import InteractiveShell  # noqa: PLC0415

@@ -119,3 +119,54 @@ def test_a_training_on_a_mesh_is_resumed_on_it(tmp_path, kind):
     for name, one in expected.params.items():
         assert np.array_equal(state.params[name], one)
         assert state.params[name].sharding.is_equivalent_to(one.sharding, one.ndim)
+
+
+PLACES = {
+    "one device": {},
+    "eight, both": ((4, 2), ("data", "model"), "both"),
+    "eight, tensor": ((2, 4), ("data", "model"), "tensor"),
+    "two, sharded": ((2,), ("data",), "sharded"),
+}
+
+
+def placed(place, kind):
+    """A trainer on some of the devices."""
+    if not PLACES[place]:
+        return trainer()
+    shape, axes, layout = PLACES[place]
+    devices, kinds = jax.devices()[: np.prod(shape)], (KINDS[kind],) * len(axes)
+    mesh = jax.make_mesh(shape, axes, axis_types=kinds, devices=devices)
+    return trainer(mesh=mesh, rules=MODEL.layouts[layout])
+
+
+@pytest.mark.parametrize(
+    ("saved", "asked", "kind"),
+    [
+        ("one device", "eight, both", "explicit"),
+        ("eight, both", "two, sharded", "auto"),
+        ("eight, both", "eight, tensor", "explicit"),
+        ("two, sharded", "one device", "explicit"),
+    ],
+)
+def test_a_training_is_resumed_on_another_mesh(tmp_path, saved, asked, kind):
+    def trained(own, state, batches):
+        losses = []
+        for batch in batches:
+            state, metrics = own.step(state, batch)
+            losses.append(float(metrics["loss"]))
+        return state, losses
+
+    batches = [data(16, seed) for seed in range(4)]
+    alone = trainer()
+    whole, expected = trained(alone, alone.init(0), batches)
+    own = placed(saved, kind)
+    state, first = trained(own, own.init(0), batches[:2])
+    with so.checkpoint.Folder(tmp_path) as folder:
+        folder.save(2, state)
+    other = placed(asked, kind)
+    like = other.init(1)
+    state, last = trained(other, so.checkpoint.Folder(tmp_path).resume(like), batches[2:])
+    np.testing.assert_allclose(first + last, expected, rtol=1e-5)
+    close(state.params, whole.params, rtol=1e-3, atol=1e-5)
+    for name, one in other.init(1).params.items():
+        assert state.params[name].sharding.is_equivalent_to(one.sharding, one.ndim)

@@ -66,9 +66,12 @@ def copies(params):
 
 
 def close(found, expected, **tolerances):
+    """Sums round at the scale of their largest terms, so that small entries have larger errors."""
     assert found.keys() == expected.keys()
     for name, one in expected.items():
-        np.testing.assert_allclose(found[name], one, err_msg=name, **(tolerances or {"rtol": 2e-5}))
+        rounding = np.finfo(np.float32).eps * np.abs(one).max()
+        limits = tolerances or {"rtol": 2e-5, "atol": rounding}
+        np.testing.assert_allclose(found[name], one, err_msg=name, **limits)
 
 
 # Optimizers --------------------------------------------------------------------------------------

@@ -35,7 +35,8 @@ def families() -> dict[str, list[Operator]]:
     """Returns the operators of the catalogue by family, in the order of the families' titles."""
     result: dict[str, list[Operator]] = {}
     for operator in registry.operators():
-        result.setdefault(family_of(operator), []).append(operator)
+        if operator.__module__.startswith("registry."):
+            result.setdefault(family_of(operator), []).append(operator)
     return dict(sorted(result.items(), key=lambda pair: _title(pair[0])))
 
 

@@ -57,7 +57,7 @@ def prediction() -> mx.sym.Symbol:
 
 
 def least_squares() -> mx.sym.Symbol:
-    """What MXNet has: the gradient is the difference."""
+    """MXNet's own layer: its gradient is the difference."""
     return mx.sym.LinearRegressionOutput(prediction(), mx.sym.Variable("label"), name="squares")
 
 

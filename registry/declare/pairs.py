@@ -13,7 +13,7 @@ from registry.declare.registration import (
     apart,
     assembled,
     declare_gradient,
-    made_operator,
+    make_operator,
     sorted_parts,
 )
 from registry.desc import OpDesc
@@ -79,7 +79,7 @@ def register_op(  # noqa: PLR0913  # the parts of two operators
         "opaque": opaque,
     }
     parts = [one for one in (op, proto, *components) if one is not None]
-    forward = made_operator(name, parts, options)
+    forward = make_operator(name, parts, options)
     backward = _grad_operator(forward, grad_name, [grad_op, *grad_components], grad_cases)
     declare_gradient(forward, _generated_maker(forward, backward), known=[backward])
     return register(forward, backward, replace=replace)
@@ -93,7 +93,7 @@ def _grad_operator(
 ) -> Operator:
     parts = sorted_parts(name, components)
     if OpProtoAndCheckerMaker in parts:
-        return made_operator(name, components, {"cases": cases})
+        return make_operator(name, components, {"cases": cases})
     interface = _grad_interface(forward, name, parts[OperatorBase])
     operator = assembled(name, parts, interface, {"cases": cases})
     if GradOpDescMaker not in parts:

@@ -78,7 +78,7 @@ def register_operator(
         >>> float(register_operator("doc_twice", Twice, twice_grad)(1.5))
         3.0
     """
-    operator = made_operator(
+    operator = make_operator(
         name,
         components,
         {
@@ -92,7 +92,7 @@ def register_operator(
     return register(operator, replace=replace)
 
 
-def made_operator(name: str, components: Iterable[Any], options: dict[str, Any]) -> Operator:
+def make_operator(name: str, components: Iterable[Any], options: dict[str, Any]) -> Operator:
     """Returns the operator that ``components`` describe, unregistered."""
     parts = sorted_parts(name, components)
     base = parts.get(OperatorBase)
@@ -297,12 +297,12 @@ def declare_gradient(
         declare_empty(operator, maker)
     elif inspect.isclass(maker):
         of_calls: Any = maker
-        declare_composition(operator, _made_by(operator, of_calls), known, constant)
+        declare_composition(operator, _maker_from(operator, of_calls), known, constant)
     else:
         declare_composition(operator, _called_with(operator, maker), known, constant)
 
 
-def _made_by(operator: Operator, maker: type[GradOpDescMaker]) -> DescMaker:
+def _maker_from(operator: Operator, maker: type[GradOpDescMaker]) -> DescMaker:
     def make(op_desc: OpDesc, no_grad_set: Iterable[str]) -> Any:
         instance = maker(op_desc, no_grad_set)
         instance.operator = operator  # even if another operator has its name by now

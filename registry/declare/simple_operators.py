@@ -122,7 +122,7 @@ def _shape_rule(settings: SimpleSettings) -> Callable[..., Any] | None:
     """Returns the shape function as a rule; without one, inputs and output have one shape."""
     slots, part = settings.slots, settings.shape
     if part is not None:
-        return _given_shape_rule(settings, part)
+        return _declared_shape_rule(settings, part)
     if not slots:
         return None
 
@@ -142,7 +142,7 @@ def _shape_rule(settings: SimpleSettings) -> Callable[..., Any] | None:
     return with_signature(rule, [slot_parameter(name) for name in slots])
 
 
-def _given_shape_rule(settings: SimpleSettings, part: SimplePart) -> Callable[..., Any]:
+def _declared_shape_rule(settings: SimpleSettings, part: SimplePart) -> Callable[..., Any]:
     if len(part.names) != len(settings.slots):
         raise DeclarationError(
             f"{settings.name}: the shape function must take the shapes of "

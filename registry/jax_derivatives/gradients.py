@@ -215,11 +215,11 @@ def _linear_places(
     if not present:
         return ()
     types = tuple(map(type_of_value, flat))
-    return present if _found_linear(operator, types, attributes, present) else ()
+    return present if _reads_linear(operator, types, attributes, present) else ()
 
 
 @memoized(4096, key=identity_key)
-def _found_linear(operator: Operator, types: Types, attributes: Attributes, places: Places) -> bool:
+def _reads_linear(operator: Operator, types: Types, attributes: Attributes, places: Places) -> bool:
     return is_linear(operator, types, attributes, places)
 
 

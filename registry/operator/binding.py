@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from registry.errors import ArgumentError, DeclarationError, nearest
-from registry.foreign_names import KEYWORDS
+from registry.foreign_names import keyword_elsewhere
 from registry.operator.attributes import REQUIRED, Attribute
 from registry.operator.signature import Slot
 from registry.var import Attributes, Inputs
@@ -288,8 +288,7 @@ def _shown(attribute: Attribute) -> str:
 
 def _nearest_keyword(key: str, legal: Sequence[str]) -> str:
     """Returns the suggestion for an unknown keyword, which other systems may use."""
-    known = KEYWORDS.get(key)
-    return f"; did you mean {known!r}?" if known in legal else nearest(key, legal)
+    return keyword_elsewhere(key, legal) or nearest(key, legal)
 
 
 def _spread(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -18,8 +18,8 @@ from registry.operator.recorder import (
     arguments_of,
     attributes_of,
     checked_call,
+    gradient_value,
     inferred,
-    made_gradient,
     outputs_of,
     recording_into,
     slots_of,
@@ -316,14 +316,14 @@ def _results(
     """Returns pairs of the name of an input's gradient and its value."""
     results: dict[str, Any] = {}
     for slot, values in operator.input_groups(inputs):
-        slot_grad = made_gradient(grads.get(slot.name)) if slot.variadic else grads.get(slot.name)
+        slot_grad = gradient_value(grads.get(slot.name)) if slot.variadic else grads.get(slot.name)
         each = list(slot_grad or [None] * len(values)) if slot.variadic else [slot_grad]
         for one, gradient in zip(values, each, strict=False):
             if not isinstance(one, Recorded) or one.name is None:
                 continue
             if excluded(one.name, no_grad_set):
                 continue
-            value = made_gradient(gradient) if _takes_gradient(one) else None
+            value = gradient_value(gradient) if _takes_gradient(one) else None
             if value is not None:
                 target = grad_name(one.name)
                 # A variable that fills two slots receives the sum of their gradients.

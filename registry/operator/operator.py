@@ -201,10 +201,10 @@ class Operator(Declared):
                 f"got {count!r}"
             )
         if count not in self._members:
-            self._members[count] = self._made_member(count)
+            self._members[count] = self._make_member(count)
         return self._members[count]
 
-    def _made_member(self, count: int) -> "Operator":
+    def _make_member(self, count: int) -> "Operator":
         member = self._copy()
         *fixed, stem = self.outputs
         member.family, member.count_rule, member.variadic_output = self, None, False

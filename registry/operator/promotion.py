@@ -16,7 +16,7 @@ from registry.caches import memoized
 from registry.errors import GradientError
 from registry.operator.attributes import typed_key
 from registry.operator.binding import LEFT_OUT
-from registry.operator.recorder import Called, Recorded, made_gradient, type_of_value
+from registry.operator.recorder import Called, Recorded, gradient_value, type_of_value
 from registry.shapes import at_least_single
 from registry.types import (
     KEY_TYPE,
@@ -97,7 +97,7 @@ def _returned(operator: Called, name: str, gradient: Any, inputs: Inputs, dtypes
         return gradient
     if not operator.slot_of(places[0]).variadic:
         return _narrowed(gradient, inputs[places[0]])
-    grads = made_gradient(gradient)
+    grads = gradient_value(gradient)
     if grads is None:
         return None
     return [
@@ -110,7 +110,7 @@ def _narrowed(gradient: Any, like: Any) -> Callable[[], Any]:
     """Returns a function that casts the gradient to the dtype of ``like``; None if it is exact."""
 
     def make() -> Any:
-        value = made_gradient(gradient) if like.type.differentiable else None
+        value = gradient_value(gradient) if like.type.differentiable else None
         return value if value is None or value.dtype == like.dtype else value.cast(dtype=like.dtype)
 
     return make

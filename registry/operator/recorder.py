@@ -360,7 +360,7 @@ def _attribute(desc: OpDesc, key: str, plain: Any) -> Any:
         raise ArgumentError(f"{desc.type}: attribute {key!r} {error}") from None
 
 
-def made_gradient(gradient: Any) -> Any:
+def gradient_value(gradient: Any) -> Any:
     """Returns a gradient from a maker's result, calling it if it is a function."""
     is_thunk = callable(gradient) and not isinstance(gradient, Var)
     return gradient() if is_thunk else gradient

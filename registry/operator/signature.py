@@ -36,7 +36,7 @@ class Optional:
 
 
 class Omitted:
-    """What a call leaves out: the type of no value, which the slots below accept nevertheless.
+    """An omitted argument: the type of no value, which the slots below accept nevertheless.
 
     So a type checker tells the slots that a call must fill from those that it may omit.
     """

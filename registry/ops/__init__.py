@@ -1,4 +1,8 @@
-"""The catalogue: importing it declares every operator; one folder for each family."""
+"""The catalogue: importing it declares every operator; one folder for each family.
+
+Operators are looked up by ``registry.table``, so nothing else is imported from here, except for
+helpers that ``symop`` shares. This package imports ``registry.table`` and the modules below it.
+"""
 
 from registry.operator import packages
 

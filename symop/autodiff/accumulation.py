@@ -14,7 +14,7 @@ from typing import NamedTuple
 from registry.operator.operator import Operator
 from registry.table import get
 from registry.types import VarKind, VarType, is_floating
-from registry.var import Attributes, Inputs
+from symop.graph.algebra import multiple
 from symop.graph.nodes import Node, constant, contains_gradient
 from symop.graph.origins import ambient
 
@@ -37,16 +37,6 @@ def accumulate(contributions: Sequence[Node]) -> Node:
         return contributions[0]
     total: Node = get("add_n")(*contributions)
     return total
-
-
-def is_sum(node: Node) -> bool:
-    """Whether ``node`` is a sum made by ``accumulate``, which may be computed in parts."""
-    return node.op is get("add_n")
-
-
-def is_addition(node: Node) -> bool:
-    """Whether ``node`` adds its inputs."""
-    return node.op in (get("add"), get("add_n"))
 
 
 class Accumulation(NamedTuple):
@@ -199,20 +189,20 @@ def term_of(node: Node, depth: int = _DEPTH) -> Term:
     nothing overflows that did not before. In two-byte dtypes, only signs are moved.
     """
     times, core = _multiple(node)
-    given = _factors(core) if depth else None
-    if given is None:
+    product_parts = _factors(core) if depth else None
+    if product_parts is None:
         return Term(times, core)
-    operator, factors, movable = given
-    found = [
+    operator, factors, movable = product_parts
+    moved = [
         _moved(one, depth - 1) if may else Term(1, one)
         for one, may in zip(factors, movable, strict=True)
     ]
-    if all(one.core is factor for one, factor in zip(found, factors, strict=True)):
+    if all(one.core is factor for one, factor in zip(moved, factors, strict=True)):
         return Term(times, core)
-    product = operator(*[one.core for one in found])
+    product = operator(*[one.core for one in moved])
     if product.types != core.types:
         return Term(times, core)
-    whole = Term(times * math.prod(one.times for one in found), product)
+    whole = Term(times * math.prod(one.times for one in moved), product)
     return whole if abs(whole.times) <= LARGEST else Term(1, whole.value())
 
 
@@ -231,24 +221,18 @@ def _multiple(node: Node) -> Term:
 
 def _inner(node: Node) -> Term | None:
     """Writes ``node`` as a multiple of its operand if it is a negation or an integer multiple."""
-    if (negated := _applied(node, get("negative"))) is not None:
-        return Term(-1, negated[0][0])
-    if (scaled := _applied(node, get("scale"))) is not None:
-        return _whole(scaled[1][0], scaled[0][0])
-    if (product := _applied(node, get("multiply"))) is not None:
-        x, y = product[0] if product[0][0].constant is not None else product[0][::-1]
-        return _whole(x.constant, y)
-    return None
+    scaled = multiple(node) if _is_open(node) else None
+    return None if scaled is None else _whole(*scaled)
 
 
-def _applied(node: Node, operator: Operator) -> tuple[Inputs, Attributes] | None:
-    """Returns the operands and attributes if differentiation made ``node`` and no user holds it."""
-    return node.applied(operator) if node.derived else None
+def _is_open(node: Node) -> bool:
+    """Whether differentiation made ``node``, and no user holds it."""
+    return node.derived is not None and node.applied(node.op) is not None
 
 
-def _whole(factor: object, core: Node) -> Term | None:
+def _whole(factor: float, core: Node) -> Term | None:
     """Returns ``factor * core`` if the factor is an integer within range, else None."""
-    if isinstance(factor, bool) or not isinstance(factor, (int, float)):
+    if isinstance(factor, bool):
         return None
     exact = 1 <= abs(factor) <= LARGEST and factor == int(factor)
     return Term(int(factor), core) if exact else None
@@ -262,10 +246,10 @@ def _factors(node: Node) -> tuple[Operator, Sequence[Node], Sequence[bool]] | No
     """
     for name, movable in (("multiply", (True, True)), ("divide", (True, False))):
         operator = get(name)
-        applied = _applied(node, operator)
-        if applied is not None:
-            whole = [one.types == node.types for one in applied[0]]
-            return operator, applied[0], [a and b for a, b in zip(whole, movable, strict=True)]
+        if node.op is operator and _is_open(node):
+            factors = node.operands
+            whole = [one.types == node.types for one in factors]
+            return operator, factors, [a and b for a, b in zip(whole, movable, strict=True)]
     return None
 
 

@@ -16,12 +16,13 @@ from registry.naming import COTANGENT
 from registry.operator import promotion
 from registry.operator.attributes import typed_key
 from registry.operator.operator import Derivative, Operator
-from registry.operator.recorder import made_gradient
+from registry.operator.recorder import gradient_value
 from registry.types import VarType, is_complex
 from registry.var import Attributes
-from symop.autodiff.accumulation import IN_ORDER, Accumulation, Sum, accumulate, is_addition
+from symop.autodiff.accumulation import IN_ORDER, Accumulation, Sum, accumulate
 from symop.autodiff.derivations import entering_derivative, leaving_derivative
 from symop.autodiff.ignoring import adds_constants, body_loses
+from symop.graph.algebra import is_addition
 from symop.graph.emission import apply, deriving
 from symop.graph.nodes import (
     VARIABLE,
@@ -108,7 +109,7 @@ def _pulled_back(
         if y in active:
             arrived[y].append(head)
     selected: dict[Node, dict[int, Node]] = defaultdict(dict)
-    wanted, found = set(xs), dict[Node, Node]()
+    wanted, gradients = set(xs), dict[Node, Node]()
     for node in reversed(flowing):
         if node not in active or not (arrived[node] or selected[node]):
             continue
@@ -116,7 +117,7 @@ def _pulled_back(
             if arrived[node]:
                 total = total_of(arrived.pop(node))
                 if node in wanted:
-                    found[node] = total
+                    gradients[node] = total
                 if node.is_selection:
                     selected[node.source][node.index] = total
                     continue
@@ -127,7 +128,7 @@ def _pulled_back(
             if isinstance(node.op, Operator) and any(c in active for c in node.operands):
                 for child, gradient in input_gradients(node, cotangents, active):
                     arrived[child].append(gradient)
-    return [found.get(x) for x in xs]
+    return [gradients.get(x) for x in xs]
 
 
 def input_gradients(
@@ -148,16 +149,18 @@ def input_gradients(
     _require_read(node, operator, cotangents)
     lacking, types = _lacking(node, cotangents), node.types or ()
     if not lacking or ambient.node_of is not None:  # a program keeps the zeros it has recorded
-        given = [zeros(types[i]) if i in lacking else one for i, one in enumerate(cotangents)]
-        return _pairs(node, tuple(given), wanted, active)
+        heads_or_zeros = [
+            zeros(types[i]) if i in lacking else one for i, one in enumerate(cotangents)
+        ]
+        return _pairs(node, tuple(heads_or_zeros), wanted, active)
     kinds = [type if one is None else one.type for one, type in zip(cotangents, types, strict=True)]
     heads = tuple(
         placeholder("d", kinds[i].strong()) if i in lacking or one is not None else None
         for i, one in enumerate(cotangents)
     )
     pairs = _pairs(node, heads, wanted, active)
-    made = _apart([gradient for _, gradient in pairs], heads, cotangents)
-    return [(child, one) for (child, _), one in zip(pairs, made, strict=True)]
+    parts = _apart([gradient for _, gradient in pairs], heads, cotangents)
+    return [(child, one) for (child, _), one in zip(pairs, parts, strict=True)]
 
 
 def _advice(operator: Operator) -> str:
@@ -176,12 +179,12 @@ def _lacking(node: Node, cotangents: Cotangents) -> set[int]:
 
 
 def _pairs(
-    node: Node, given: Cotangents, wanted: tuple[bool, ...], active: set[Node]
+    node: Node, cotangents: Cotangents, wanted: tuple[bool, ...], active: set[Node]
 ) -> list[tuple[Node, Node]]:
     """Returns pairs of active input and gradient from the maker of ``node``."""
     operator = node.op
     assert isinstance(operator, Operator)
-    grads = run_maker(node, given, wanted)
+    grads = run_maker(node, cotangents, wanted)
     pairs = []
     for i, child in enumerate(node.inputs):
         if child is None or child not in active:
@@ -214,7 +217,7 @@ def _apart(gradients: Sequence[Node], heads: Cotangents, cotangents: Cotangents)
     return substitute(gradients, known)
 
 
-def run_maker(node: Node, given: Cotangents, wanted: tuple[bool, ...]) -> dict[str, Any]:
+def run_maker(node: Node, cotangents: Cotangents, wanted: tuple[bool, ...]) -> dict[str, Any]:
     """Calls the gradient maker."""
     operator = node.op
     assert isinstance(operator, Operator)
@@ -222,7 +225,7 @@ def run_maker(node: Node, given: Cotangents, wanted: tuple[bool, ...]) -> dict[s
     assert node.types is not None
     try:
         grads = promotion.gradients(
-            operator, node.inputs, node.attributes, output_values(node), given, wanted
+            operator, node.inputs, node.attributes, output_values(node), cotangents, wanted
         )
     except SymopError as error:
         raise type(error)(
@@ -301,7 +304,7 @@ def _gradient_for(operator: Operator, grads: Mapping[str, Any], index: int) -> N
     gradient = grads[slot.name]
     if slot.variadic and gradient is not None:
         gradient = gradient[index - operator.n_fixed]
-    result: Node | None = made_gradient(gradient)
+    result: Node | None = gradient_value(gradient)
     return result
 
 
@@ -578,11 +581,11 @@ def _loses(
         return True
     cotangents = _cotangents(application)
     try:
-        found = [gradient for _, gradient in input_gradients(application, cotangents, moving)]
+        gradients = [gradient for _, gradient in input_gradients(application, cotangents, moving)]
     except SymopError:
         return False  # differentiating reports the error
-    dependent = reaching(topological(found), [c for c in cotangents if c is not None])
-    return any(one not in dependent and one.constant != 0 for one in found)
+    dependent = reaching(topological(gradients), [c for c in cotangents if c is not None])
+    return any(one not in dependent and one.constant != 0 for one in gradients)
 
 
 def _require_gone(operator: Operator, results: Sequence[Node], cotangents: Sequence[Node]) -> None:
@@ -621,12 +624,12 @@ def _pushed_on(
     ways: dict[Node, list[Node]] = {}
     for x, tangent in zip(xs, tangents, strict=True):
         ways.setdefault(x, []).append(tangent)
-    given = {x: accumulate(several) for x, several in ways.items()}
+    summed = {x: accumulate(several) for x, several in ways.items()}
     moved: dict[Node, tuple[Node | None, ...]] = {}
     for node in order:
         parts = _propagated(node, moved)
-        if node in given:
-            first = given[node] if parts[0] is None else accumulate([given[node], parts[0]])
+        if node in summed:
+            first = summed[node] if parts[0] is None else accumulate([summed[node], parts[0]])
             parts = (first, *parts[1:])
         if any(part is not None for part in parts):
             moved[node] = parts
@@ -661,8 +664,8 @@ def _pushed(
         replacements[stand_in] = _known(tangent)
     present = [result for result in template.results if result is not None]
     label = operator.name, node.name or operator.name
-    made = iter(substitute(present, replacements, lambda one: _placed(one, node, *label)))
-    return tuple(None if result is None else next(made) for result in template.results)
+    results = iter(substitute(present, replacements, lambda one: _placed(one, node, *label)))
+    return tuple(None if result is None else next(results) for result in template.results)
 
 
 def _placed(origin: Origin, node: Node, before: str, label: str) -> Origin:

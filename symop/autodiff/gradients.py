@@ -86,8 +86,8 @@ class GradExpansion(NamedTuple):
         before = set(topological(originals[: self.n_ys]))
         pairs = zip(xs, originals[self.n_ys : end], strict=True)
         arguments = [x for x, original in pairs if original in before]
-        found = typed_grad(ys, xs, heads, self.unreachable, arguments, lenient=self.lenient)
-        return [_required(one) for one in found]
+        gradients = typed_grad(ys, xs, heads, self.unreachable, arguments, lenient=self.lenient)
+        return [_required(one) for one in gradients]
 
     def to_attrs(self) -> dict[str, Any]:
         """Returns the fields as plain data."""
@@ -203,10 +203,10 @@ def typed_grad(
     """
     image = Images() if last else entering_derivative(ys, xs)
     entered, by, formal = (list(map(image.value, part)) for part in (ys, xs, arguments))
-    found = known_gradients(
+    gradients = known_gradients(
         entered, by, heads, unreachable, formal, remat, CANONICAL, lenient=lenient
     )
-    result = _with_all_keys(topological(ys), _after(image, found))
+    result = _with_all_keys(topological(ys), _after(image, gradients))
     note_gradients(xs, result)
     return result
 
@@ -226,21 +226,23 @@ def known_gradients(
 
     Sums are plain by default: they look through no value, since a program may name each of them.
     """
-    given = [_head(y, head) for y, head in zip(ys, heads, strict=True)]
+    cotangents = [_head(y, head) for y, head in zip(ys, heads, strict=True)]
     order, absent = topological(ys), set[Node]()
     try:
-        found = Gradients.pull(ys, xs, given, remat, summing)
+        gradients = Gradients.pull(ys, xs, cotangents, remat, summing)
     except NotDifferentiableError:
         absent = _unreached(order, ys, xs) if lenient and unreachable != "error" else absent
         if not absent:
             raise
         # Pull back to those with a defined path; an undefined one next to it raises again.
-        supply = iter(Gradients.pull(ys, [x for x in xs if x not in absent], given, remat, summing))
-        found = [None if x in absent else next(supply) for x in xs]
+        supply = iter(
+            Gradients.pull(ys, [x for x in xs if x not in absent], cotangents, remat, summing)
+        )
+        gradients = [None if x in absent else next(supply) for x in xs]
     missing = _Missing(order, ys, arguments, unreachable, lenient)
     return [
         zeros(x.type.strong()) if one is None and missing.is_zero([x], x) else one
-        for x, one in zip(xs, found, strict=True)
+        for x, one in zip(xs, gradients, strict=True)
     ]
 
 
@@ -262,18 +264,18 @@ def typed_jvp(
     """Returns the tangents of ``ys`` when all types are known; zeros where zero by a rule."""
     image = entering_derivative(ys, xs)
     ys, xs, arguments = (list(map(image.value, one)) for one in (ys, xs, arguments))
-    given = [_head(x, tangent, "tangent") for x, tangent in zip(xs, tangents, strict=True)]
+    directions = [_head(x, tangent, "tangent") for x, tangent in zip(xs, tangents, strict=True)]
     for y in ys:
         _require_differentiable(y, "jvp: a value")
     order, absent = topological(ys), set[Node]()
     try:
-        moved = pushforward(ys, xs, given, CANONICAL)
+        moved = pushforward(ys, xs, directions, CANONICAL)
     except NotDifferentiableError:
         if lenient and unreachable == "zero":
             absent = {y for y in ys if len(_unreached(order, [y], xs)) == len(set(xs))}
         if not absent:
             raise
-        supply = iter(pushforward([y for y in ys if y not in absent], xs, given, CANONICAL))
+        supply = iter(pushforward([y for y in ys if y not in absent], xs, directions, CANONICAL))
         moved = [None if y in absent else next(supply) for y in ys]
     for y, one in zip(ys, moved, strict=True):
         if one is None:
@@ -284,12 +286,12 @@ def typed_jvp(
     return [_required(one) for one in _with_all_keys(order, _after(image, tangents_out))]
 
 
-def _after(image: Images, found: Sequence[Node | None]) -> list[Node | None]:
+def _after(image: Images, gradients: Sequence[Node | None]) -> list[Node | None]:
     """Returns derivatives of the graph in ``image`` after they have been taken."""
     if not image:
-        return list(found)
-    supply = iter(leaving_derivative([one for one in found if one is not None]))
-    return [None if one is None else next(supply) for one in found]
+        return list(gradients)
+    supply = iter(leaving_derivative([one for one in gradients if one is not None]))
+    return [None if one is None else next(supply) for one in gradients]
 
 
 def _head(y: Node, head: Node | None, what: str = "head gradient") -> Node:

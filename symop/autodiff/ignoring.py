@@ -11,11 +11,11 @@ def body_loses(application: Node, moving: set[Node]) -> bool:
     """Whether a body of ``application`` loses a cotangent with respect to inputs in ``moving``."""
     operator = application.op
     assert isinstance(operator, Operator)
-    given = application.inputs[operator.n_fixed :]
-    bodies = _run_on(application, len(given))
+    operands = application.inputs[operator.n_fixed :]
+    bodies = _run_on(application, len(operands))
     if not bodies:
         return False
-    active = {i for i, one in enumerate(given) if one in moving}
+    active = {i for i, one in enumerate(operands) if one in moving}
     carries = operator.attribute_dict(application.attributes).get("n_carry", 0)
     return any(one.loses(moving_carries(one, active, carries)) for one in bodies)
 
@@ -47,9 +47,9 @@ def _ignores(value: Node, dependent: set[Node]) -> bool:
         return False
     if not (value.is_selection or operator.single):
         return False  # each of its outputs is examined separately
-    given = source.inputs[operator.n_fixed :]
-    moving = {i for i, one in enumerate(given) if one in dependent}
-    for body in _run_on(source, len(given)):
+    operands = source.inputs[operator.n_fixed :]
+    moving = {i for i, one in enumerate(operands) if one in dependent}
+    for body in _run_on(source, len(operands)):
         output = value.index - (len(source.types or ()) - len(body.outputs))
         carries = operator.attribute_dict(source.attributes).get("n_carry", 0)
         if output in body.apart(moving_carries(body, moving, carries)):

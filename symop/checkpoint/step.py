@@ -31,7 +31,7 @@ _Empty = dict[str, tuple[str, list[int]]]
 
 
 class _Index(msgspec.Struct, forbid_unknown_fields=True):
-    """What a step holds besides arrays.
+    """The contents of a step besides arrays.
 
     Attributes:
         types: the types of the leaves, by name.

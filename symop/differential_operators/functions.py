@@ -10,7 +10,7 @@ from registry.errors import ArgumentError, DTypeError
 from symop import autograd
 from symop.eager.ndarray import NDArray
 from symop.graph.nodes import variable
-from symop.jaxprs.tracing import JaxGraph, graph_of
+from symop.jaxprs.tracing import JaxGraph, graph_of, numbers
 from symop.program.control_flow import also_on_variables
 from symop.symbol import building
 from symop.symbol.symbol import Symbol
@@ -33,11 +33,15 @@ def apply(name: str, build: Build, u: Any, x: Any, others: Sequence[Any] = ()) -
         return _on_symbols(name, build, u, x, others)
     if isinstance(x, Symbol):
         return _on_symbols(name, build, u(x), x, others)
-    graph = graph_of(u, [jnp.asarray(x)], caller=name)
+    point = array_at(name, x)
+    graph = graph_of(u, [point], caller=name)
     if len(graph.nodes) != 1:
         raise ArgumentError(f"{name}: the function must return one array, got {len(graph.nodes)}")
     (result,) = at(
-        graph, [x], others, lambda xs, more: [_on_symbols(name, build, graph.symbol, xs[0], more)]
+        graph,
+        [point],
+        others,
+        lambda xs, more: [_on_symbols(name, build, graph.symbol, xs[0], more)],
     )
     return result
 
@@ -50,6 +54,21 @@ def is_function(u: Any) -> bool:
 def array_of(value: Any) -> Any:
     """Returns the array that an eager array holds; other values are unchanged."""
     return value.value if isinstance(value, NDArray) else value
+
+
+def array_at(name: str, value: Any) -> jax.Array:
+    """Returns what a function is differentiated by as an array of JAX.
+
+    Raises:
+        ArgumentError: it is not an array.
+    """
+    try:
+        return jnp.asarray(array_of(value))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"{name}: what is differentiated by must be an array, got a {type(value).__name__}; "
+            "jax.flatten_util.ravel_pytree makes one array of nested ones"
+        ) from error
 
 
 def require_not_recording(name: str) -> None:
@@ -105,7 +124,7 @@ def at(
     more = [jnp.asarray(one) for one in others]
     variables = [variable(f"other{i}", one.shape, one.dtype) for i, one in enumerate(more)]
     results = build([Symbol([one]) for one in graph.inputs], [Symbol([one]) for one in variables])
-    values = {**graph.captured, **dict(zip(graph.names, map(jnp.asarray, arrays), strict=True))}
+    values = {**graph.captured, **dict(zip(graph.names, map(numbers, arrays), strict=True))}
     values |= {f"other{i}": one for i, one in enumerate(more)}
     group = building.Group(results)
     computed = group.to_jax()(**{name: values[name] for name in group.list_arguments()})

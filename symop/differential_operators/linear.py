@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from registry.operator.operator import Operator
 from registry.table import get
 from registry.tracebacks import api_boundary
 from symop.differential_operators.functions import (
+    array_at,
     array_of,
     at,
     is_function,
@@ -48,7 +50,7 @@ def partial(u: Any, orders: Mapping[Any, int]) -> Any:
 
     Returns:
         A symbol; for a function, a function of the same arguments: JAX arrays, traced or not, or
-        eager arrays.
+        eager arrays. Those that no key names may be nested arrays, such as parameters.
 
     Raises:
         ArgumentError: an order is not a non-negative integer, an index is outside of ``x``, or a
@@ -294,23 +296,46 @@ class _OfFunction:
                     "function by from_jax"
                 )
 
-    def __call__(self, *args: Any) -> Any:
-        """Returns the value of the operator at arrays."""
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Returns the value of the operator for arguments of the function, by name, too.
+
+        Those that no key names may be nested arrays.
+        """
+        args, options = self._bound(args, options)
         if any(isinstance(one, NDArray) for one in args):
             require_not_recording(self._owner)
-            return NDArray(self(*[array_of(one) for one in args]))
-        arrays = [jnp.asarray(one) for one in args]
-        graph = graph_of(self._with_coefficients, arrays, caller=self._owner)
+            return NDArray(self(*map(array_of, args), **options))
+        places = {self._place(key, len(args)) for orders in self._orders for key in orders}
+        examples = [
+            array_at(self._owner, one) if i in places else jax.tree.map(jnp.asarray, one)
+            for i, one in enumerate(args)
+        ]
+        function = functools.partial(self._with_coefficients, options)
+        graph = graph_of(function, examples, caller=self._owner)
         if len(graph.nodes) != 1 + sum(map(callable, self._coefficients)):
             raise ArgumentError(
                 f"{self._owner}: the function and its coefficients must return one array each, "
                 f"got {len(graph.nodes)} arrays"
             )
+        starts = [0, *itertools.accumulate(len(jax.tree.leaves(one)) for one in examples)]
+        leaves = jax.tree.leaves(examples)
         others = [array_of(one) for one in self._coefficients if self._is_array(one)]
-        (result,) = at(
-            graph, arrays, others, lambda inputs, more: [self._built(graph, inputs, more)]
-        )
+
+        def build(inputs: list[Symbol], more: list[Symbol]) -> list[Symbol]:
+            named = {i: inputs[starts[i]] for i in places}
+            return [self._built(graph, len(args), named, more)]
+
+        (result,) = at(graph, leaves, others, build)
         return result
+
+    def _bound(
+        self, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns arguments by position where the function takes them so, and the others."""
+        if not options:
+            return args, options
+        bound = inspect.signature(self._u).bind(*args, **options)
+        return bound.args, bound.kwargs
 
     def _is_array(self, coefficient: Any) -> bool:
         """Whether a coefficient is an array, which may be traced and is an argument of the graph.
@@ -321,35 +346,42 @@ class _OfFunction:
             return False
         return isinstance(coefficient, jax.core.Tracer) or np.ndim(array_of(coefficient)) > 0
 
-    def _with_coefficients(self, *args: Any) -> list[Any]:
+    def _with_coefficients(self, options: Mapping[str, Any], *args: Any) -> list[Any]:
         """Returns the function, and the coefficients that are functions."""
-        return [one(*args) for one in (self._u, *filter(callable, self._coefficients))]
+        functions = (self._u, *filter(callable, self._coefficients))
+        return [one(*args, **options) for one in functions]
 
-    def _built(self, graph: JaxGraph, inputs: Sequence[Symbol], others: Sequence[Symbol]) -> Symbol:
+    def _built(
+        self, graph: JaxGraph, count: int, named: Mapping[int, Symbol], others: Sequence[Symbol]
+    ) -> Symbol:
         u, *factors = [Symbol([one], tuple(graph.inputs)) for one in graph.nodes]
         computed, arrays = iter(factors), iter(others)
         coefficients = [
             next(computed) if callable(one) else next(arrays) if self._is_array(one) else one
             for one in self._coefficients
         ]
-        named = [self._of_symbols(orders, inputs) for orders in self._orders]
-        return _combination(self._owner, u, coefficients, named)
+        orders = [
+            ([self._named(key, count, named) for key in one], list(one.values()))
+            for one in self._orders
+        ]
+        return _combination(self._owner, u, coefficients, orders)
 
-    def _of_symbols(
-        self, orders: Mapping[Any, int], inputs: Sequence[Symbol]
-    ) -> tuple[list[Any], list[Any]]:
-        """Returns the symbols that keys name, and the orders."""
-        return [self._named(key, inputs) for key in orders], list(orders.values())
-
-    def _named(self, key: Any, inputs: Sequence[Symbol]) -> Any:
+    def _named(self, key: Any, count: int, named: Mapping[int, Symbol]) -> Any:
         """Returns the symbol of an argument, or its pair with an index."""
-        if isinstance(key, tuple) and len(key) == 2:
-            return self._named(key[0], inputs), key[1]
-        names = list(inspect.signature(self._u).parameters) if isinstance(key, str) else []
-        place = names.index(key) if key in names else whole_number(key)
-        if place is None or not -len(inputs) <= place < len(inputs):
+        symbol = named[self._place(key, count)]
+        return (symbol, key[1]) if _is_pair(key) else symbol
+
+    def _place(self, key: Any, count: int) -> int:
+        """Returns the position of the argument that a key names, among ``count``."""
+        one = key[0] if _is_pair(key) else key
+        names = list(inspect.signature(self._u).parameters) if isinstance(one, str) else []
+        place = names.index(one) if one in names else whole_number(one)
+        if place is None or not -count <= place < count:
             raise ArgumentError(
-                f"{self._owner}: the function must have an argument {key!r}, got {len(inputs)} "
-                "arguments"
+                f"{self._owner}: the function must have an argument {one!r}, got {count} arguments"
             )
-        return inputs[place]
+        return place % count
+
+
+def _is_pair(key: Any) -> bool:
+    return isinstance(key, tuple) and len(key) == 2

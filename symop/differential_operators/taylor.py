@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from registry.errors import ArgumentError, ShapeError
 from registry.tracebacks import api_boundary
 from symop.differential_operators.functions import (
+    array_at,
     array_of,
     at,
     is_function,
@@ -98,7 +99,7 @@ def _taylor_at(
     eager = any(isinstance(one, NDArray) for one in xs)
     if eager:
         require_not_recording("taylor")
-    arrays = [jnp.asarray(array_of(one)) for one in xs]
+    arrays = [array_at("taylor", one) for one in xs]
     graph = graph_of(u, arrays, caller="taylor")
     n_out, width = len(graph.nodes), len(xs)
     flat = [

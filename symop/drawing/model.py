@@ -51,7 +51,7 @@ Page = dict[str, str]
 
 
 class Spent(NamedTuple):
-    """What an operator costs each time that it runs.
+    """The cost of an operator each time that it runs.
 
     Attributes:
         flops: the floating-point operations; None if they are not known.

@@ -51,7 +51,7 @@ class Panel:
 
 
 class _Cell(NamedTuple):
-    """What is placed as one: a block, with its gradient if it has one, or a port.
+    """A unit of the layout: a block, with its gradient if it has one, or a port.
 
     Attributes:
         block: the block on the left; None for a port, and for a gradient without counterpart.

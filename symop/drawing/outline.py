@@ -102,9 +102,9 @@ def _open_bodies(block: Block, *, room: int, rolled: bool, variables: int) -> li
     for name, body in bodies_in(block.box.node):
         part = outline_of(body.results, room=room, rolled=rolled, variables=variables)
         block.kind = "call"
-        made = Block("body", name, part.root.children, backward=block.backward)
-        made.names = _result_names(block.box.node, name, len(body.results))
-        block.children.append(made)
+        inner = Block("body", name, part.root.children, backward=block.backward)
+        inner.names = _result_names(block.box.node, name, len(body.results))
+        block.children.append(inner)
         edges += part.edges
     return edges
 
@@ -193,8 +193,8 @@ class _Builder:
             times[alike] += 1
             key = (kind, times[alike]) if self.rolled else box.node
             owned[self.home[owner]][key].append(box)
-        made = [self._counterpart(block, owned) for block in reversed(forward)]
-        return [block for block in made if block is not None]
+        counterparts = [self._counterpart(block, owned) for block in reversed(forward)]
+        return [block for block in counterparts if block is not None]
 
     def _counterpart(
         self, block: Block, owned: dict[Block, dict[object, list[Box]]], within: str = ""
@@ -264,9 +264,9 @@ class _Builder:
         self, key: object, group: list[Box], parents: dict[Block, Block], tops: list[Block]
     ) -> None:
         if not isinstance(key, tuple) or len(group) < _FEWEST_ALIKE:
-            made = [leaf(box) for box in group]
-            self._settle(made)
-            tops += made
+            leaves = [leaf(box) for box in group]
+            self._settle(leaves)
+            tops += leaves
             return
         nodes = [node for box in group for node in box.nodes]
         block = leaf(Box(nodes, []))

@@ -1,6 +1,7 @@
-"""Parts: long sequences of blocks, cut where few values cross."""
+"""Parts: long sequences of blocks, cut between residual blocks or where few values cross."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from symop.graph.nodes import Node
 _MOST_PARTS = 12
 _USUAL = 20
 """The number of blocks in a part, if there are few parts."""
+_FEWEST = 3
+"""The least number of residual blocks, and of blocks in one on average."""
 
 
 def divide(blocks: list[Block], room: int) -> list[Block]:
@@ -23,12 +26,53 @@ def divide(blocks: list[Block], room: int) -> list[Block]:
 def _divided(blocks: list[Block], room: int) -> list[Block]:
     if len(blocks) <= room:
         return blocks
+    sections = _sections(blocks)
+    if len(sections) > _FEWEST and len(blocks) >= _FEWEST * len(sections):
+        return _divided([_part(section, room) for section in sections], room)
     count = min(room, _MOST_PARTS, -(-len(blocks) // min(_USUAL, room)))
-    result = []
-    for part in _cut(blocks, max(count, 1)):
-        whole = Block("part", children=_divided(part, max(room, 2)) if len(part) > 1 else part)
-        result.append(part[0] if len(part) == 1 else whole)
-    return result
+    return [_part(part, room) for part in _cut(blocks, max(count, 1))]
+
+
+def _part(blocks: list[Block], room: int) -> Block:
+    return blocks[0] if len(blocks) == 1 else Block("part", children=_divided(blocks, max(room, 2)))
+
+
+def _sections(blocks: list[Block]) -> list[list[Block]]:
+    """Returns the residual blocks of a sequence, and what precedes and follows them.
+
+    A residual block begins where only one value crosses, which several of the next blocks read.
+    """
+    passing, readers = _passing(blocks), _readers(blocks)
+    starts = [0]
+    for i in range(len(blocks) - 1):
+        if passing[i + 1] == 1 and sum(place > i for place in readers[i]) > 1:
+            starts.append(i + 1)
+    if len(starts) > _FEWEST:  # the last one ends as the one before, such as with an activation
+        tail = starts[-1] - _last_join(passing, starts[-2], starts[-1])
+        end = _last_join(passing, starts[-1], len(blocks)) + tail
+        if starts[-1] < end < len(blocks):
+            starts.append(end)
+    return [blocks[i:j] for i, j in pairwise([*starts, len(blocks)])]
+
+
+def _last_join(passing: Sequence[int], start: int, stop: int) -> int:
+    """Returns the place of the last block before ``stop`` that joins several values into one."""
+    return max((at for at in range(start, stop) if passing[at] > 1), default=start)
+
+
+def _readers(blocks: Sequence[Block]) -> list[list[int]]:
+    """Returns the places of the blocks that read a value of each block, in ascending order."""
+    made = {
+        node: i for i, block in enumerate(blocks) for box in block.boxes() for node in box.nodes
+    }
+    result: list[set[int]] = [set() for _ in blocks]
+    for i, block in enumerate(blocks):
+        for box in block.boxes():
+            for node in box.nodes:
+                for child in node.operands:
+                    if child.source in made:
+                        result[made[child.source]].add(i)
+    return [sorted(places) for places in result]
 
 
 def _cut(blocks: Sequence[Block], count: int) -> list[list[Block]]:
@@ -53,14 +97,14 @@ def _cut(blocks: Sequence[Block], count: int) -> list[list[Block]]:
 
 def _passing(blocks: Sequence[Block]) -> list[int]:
     """Returns the number of values that are read across each gap between blocks."""
-    made: dict[Node, int] = {}
+    origin: dict[Node, int] = {}
     last: dict[Node, int] = {}
     for i, block in enumerate(blocks):
         for box in block.boxes():
-            made.update(dict.fromkeys(box.nodes, i))
+            origin.update(dict.fromkeys(box.nodes, i))
             last.update({child.source: i for node in box.nodes for child in node.operands})
     change = np.zeros(len(blocks) + 2, np.int64)
-    for node, start in made.items():
+    for node, start in origin.items():
         end = last.get(node, start)
         if end > start:
             change[start + 1] += 1

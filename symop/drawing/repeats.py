@@ -19,7 +19,7 @@ _SHARED = 3
 
 
 class _Links(NamedTuple):
-    """What the boxes of a graph read.
+    """The boxes that each box of a graph reads.
 
     Attributes:
         boxes: all boxes.

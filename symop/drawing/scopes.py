@@ -74,8 +74,8 @@ def _followed(node: Node, places: dict[Node, Place], age: dict[Node, int], *, al
     if not read:
         return Place(around)
     last = places[max(read, key=age.__getitem__)]
-    found = last if alone and all(places[one] == last for one in read) else Place(last.scope)
-    return found if not around or found.scope == around else Place(around)
+    place = last if alone and all(places[one] == last for one in read) else Place(last.scope)
+    return place if not around or place.scope == around else Place(around)
 
 
 # The tree of scopes ----------------------------------------------------------------------------
@@ -133,8 +133,8 @@ def _unbroken(placed: Sequence[_Placed], depth: int) -> set[_Key]:
         key for key, _ in groupby(place.scope[depth : depth + 1] for place, _ in placed)
     )
     layers = Counter(key for key, _ in groupby(place for place, _ in placed))
-    found = {("scope", key[0]) for key, count in scopes.items() if key and count == 1}
+    whole = {("scope", key[0]) for key, count in scopes.items() if key and count == 1}
     for place, count in layers.items():
         if place.layer and count == 1:
-            found.add(("layer", "_".join([*place.scope[depth:], place.layer])))
-    return found
+            whole.add(("layer", "_".join([*place.scope[depth:], place.layer])))
+    return whole

@@ -1,4 +1,4 @@
-"""What a drawing shows: the outputs of a graph, and what its variables and outputs mean."""
+"""The subject of a drawing: outputs of a graph, and the meaning of its variables and outputs."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

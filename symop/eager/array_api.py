@@ -37,7 +37,7 @@ def _dtype(dtype: Any) -> Any:
     return None if dtype is None else as_dtype(dtype)
 
 
-def _made(value: Any, device: Any = None) -> NDArray:
+def _eager(value: Any, device: Any = None) -> NDArray:
     return NDArray(value if device is None else jax.device_put(value, device_of(device)))
 
 
@@ -68,11 +68,11 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
             f"asarray: copy must not be False for {type(obj).__name__}, which needs one"
         )
     if isinstance(obj, jax.Array) and not copy:
-        return _made(jnp.asarray(obj, _dtype(dtype)), device)
-    return made_of("asarray", obj, dtype, device)
+        return _eager(jnp.asarray(obj, _dtype(dtype)), device)
+    return new_array("asarray", obj, dtype, device)
 
 
-def made_of(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
+def new_array(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
     """Returns a new array with the entries of ``data``; recorded if ``data`` is.
 
     Raises:
@@ -82,8 +82,8 @@ def made_of(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
     if isinstance(data, NDArray):
         return data.astype(data.dtype if dtype is None else dtype, device=device)
     refuse_recorded(what, data)
-    made = as_jax(what, data, _dtype(dtype))
-    return _made(copy_array(made) if made is data else made, device)
+    array = as_jax(what, data, _dtype(dtype))
+    return _eager(copy_array(array) if array is data else array, device)
 
 
 def _require_lengths(name: str, shape: Any) -> None:
@@ -97,14 +97,14 @@ def _require_lengths(name: str, shape: Any) -> None:
 def zeros(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array of zeros, by default of JAX's default float dtype."""
     _require_lengths("zeros", shape)
-    return _made(jnp.zeros(shape, _dtype(dtype)), device)
+    return _eager(jnp.zeros(shape, _dtype(dtype)), device)
 
 
 @api_boundary
 def ones(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array of ones, by default of JAX's default float dtype."""
     _require_lengths("ones", shape)
-    return _made(jnp.ones(shape, _dtype(dtype)), device)
+    return _eager(jnp.ones(shape, _dtype(dtype)), device)
 
 
 def empty(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
@@ -116,7 +116,7 @@ def empty(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
 def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array filled with one number, by default of the number's dtype."""
     _require_lengths("full", shape)
-    return _made(jnp.full(shape, _raw(fill_value), _dtype(dtype)), device)
+    return _eager(jnp.full(shape, _raw(fill_value), _dtype(dtype)), device)
 
 
 @api_boundary
@@ -156,7 +156,7 @@ def arange(
             raise ArgumentError(
                 f"arange: start, stop and step must be numbers, got shape {np.shape(one)}"
             )
-    return _made(jnp.arange(start, stop, step, dtype=_dtype(dtype)), device)
+    return _eager(jnp.arange(start, stop, step, dtype=_dtype(dtype)), device)
 
 
 def linspace(
@@ -173,8 +173,8 @@ def linspace(
 
     ``endpoint`` says whether ``stop`` is included.
     """
-    made = jnp.linspace(start, stop, num, endpoint=endpoint, dtype=_dtype(dtype))
-    return _made(made, device)
+    array = jnp.linspace(start, stop, num, endpoint=endpoint, dtype=_dtype(dtype))
+    return _eager(array, device)
 
 
 def eye(
@@ -182,12 +182,12 @@ def eye(
 ) -> NDArray:
     """Returns a matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
     _require_lengths("eye", (n_rows, 0 if n_cols is None else n_cols))
-    return _made(jnp.eye(n_rows, n_cols, k=k, dtype=_dtype(dtype)), device)
+    return _eager(jnp.eye(n_rows, n_cols, k=k, dtype=_dtype(dtype)), device)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> NDArray:
     """Creates an array from an object that supports the DLPack protocol."""
-    return _made(jnp.from_dlpack(_raw(x), copy=copy), device)
+    return _eager(jnp.from_dlpack(_raw(x), copy=copy), device)
 
 
 # Dtypes ----------------------------------------------------------------------------------------
@@ -200,8 +200,8 @@ def astype(x: NDArray, dtype: Any, /, *, copy: bool = True, device: Any = None) 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether the dtype ``from_`` can be cast to ``to`` by type promotion."""
-    given = from_.dtype if isinstance(from_, NDArray) else from_
-    return bool(jnp.can_cast(given, to))
+    source = from_.dtype if isinstance(from_, NDArray) else from_
+    return bool(jnp.can_cast(source, to))
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
@@ -262,10 +262,10 @@ def concat(*arrays: Any, axis: int | None = 0, **options: Any) -> NDArray:
 
     The arrays are separate arguments or one list, and are promoted to one dtype.
     """
-    given = _promoted(_listed(arrays))
+    parts = _promoted(_listed(arrays))
     if axis is None:
-        given = [_call("reshape", one, shape=(-1,)) for one in given]
-    return _call("concat", *given, axis=axis or 0, **options)
+        parts = [_call("reshape", one, shape=(-1,)) for one in parts]
+    return _call("concat", *parts, axis=axis or 0, **options)
 
 
 @api_boundary
@@ -385,8 +385,10 @@ def prod(
 def _reduced(name: str, x: Any, dtype: Any, **options: Any) -> NDArray:
     """Reduces entries cast to ``dtype``; casts the result, too, as its dtype may be wider."""
     if dtype is None:  # a call without options is the fastest
-        given = {key: one for key, one in options.items() if one is not None and one is not False}
-        return _call(name, x, **given)
+        keywords = {
+            key: one for key, one in options.items() if one is not None and one is not False
+        }
+        return _call(name, x, **keywords)
     return _cast(_call(name, _cast(x, dtype), **options), dtype)
 
 
@@ -397,8 +399,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> NDArray
     for name, number in (("min", "low"), ("max", "high")):
         if isinstance(bounds[name], (int, float)):
             bounds[number], bounds[name] = float(bounds[name]), None
-    given = {name: one for name, one in bounds.items() if one is not None}
-    return _call("clip", x, **given, **options)
+    keywords = {name: one for name, one in bounds.items() if one is not None}
+    return _call("clip", x, **keywords, **options)
 
 
 def _cast(x: Any, dtype: Any) -> NDArray:
@@ -473,11 +475,11 @@ def _by_jax(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = function(*map(_raw, args), **{k: _raw(v) for k, v in kwargs.items()})
-        if isinstance(found, tuple):
-            made = [NDArray(one) for one in found]
-            return type(found)(*made) if hasattr(found, "_fields") else tuple(made)
-        return NDArray(found)
+        results = function(*map(_raw, args), **{k: _raw(v) for k, v in kwargs.items()})
+        if isinstance(results, tuple):
+            arrays = [NDArray(one) for one in results]
+            return type(results)(*arrays) if hasattr(results, "_fields") else tuple(arrays)
+        return NDArray(results)
 
     return call
 
@@ -487,8 +489,8 @@ def searchsorted(
     x1: NDArray, x2: Any, /, *, side: str = "left", sorter: NDArray | None = None
 ) -> NDArray:
     """Returns the indices at which to insert entries of ``x2`` into the sorted vector ``x1``."""
-    found = jnp.searchsorted(x1.value, _raw(x2), side=side, sorter=_raw(sorter))
-    return NDArray(found.astype(default_int()))
+    places = jnp.searchsorted(x1.value, _raw(x2), side=side, sorter=_raw(sorter))
+    return NDArray(places.astype(default_int()))
 
 
 nextafter: Callable[[Any, Any], NDArray] = _by_jax(jnp.nextafter)

@@ -76,11 +76,11 @@ def array_function(operator: Operator) -> Callable[..., Any]:
                 state = active()
                 if state.ident != get_ident():
                     state = belonging(state)
-                if state.segment is None and state.rest < 0 and alone and not state.taped:
-                    result = at_once(call, args)
-                    if result is not None:
-                        return result
                 try:
+                    if state.segment is None and state.rest < 0 and alone and not state.taped:
+                        result = at_once(call, args)
+                        if result is not None:
+                            return result
                     return one_result(call, args, state)
                 except TracedInputError:
                     pass  # inside a JAX transformation
@@ -246,8 +246,8 @@ class _Call:
     def _result_types(self) -> list[VarType]:
         """Returns the types of the returned outputs."""
         types = tuple(self._type(i, value) for i, value in enumerate(self.inputs))
-        found = self.operator.infer(types, self.attributes)
-        return [found[i] for i in self.shown]
+        types_found = self.operator.infer(types, self.attributes)
+        return [types_found[i] for i in self.shown]
 
     @property
     def shown(self) -> list[int]:
@@ -349,9 +349,9 @@ class _Call:
         )
         fixed = {i for i, _ in flags}
         call = _compiled(self.operator, self.attributes, flags, places)
-        given = [(i, self._supplied(i, v)) for i, v in enumerate(self.inputs) if i not in fixed]
-        taken = {i: value for i, value in given if i in places}
-        kept = {i: value for i, value in given if i not in places}
+        supplied = [(i, self._supplied(i, v)) for i, v in enumerate(self.inputs) if i not in fixed]
+        taken = {i: value for i, value in supplied if i in places}
+        kept = {i: value for i, value in supplied if i not in places}
         results: tuple[Any, ...] = call(spare, taken, kept)
         return results
 

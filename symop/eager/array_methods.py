@@ -61,16 +61,16 @@ def _reduce(name: str) -> Callable[..., Any]:
                 options["dtype"] = dtype
             elif dtype is not None and x.dtype != as_dtype(dtype):
                 x = x.astype(dtype)
-            given = {key: one for key, one in options.items() if one is not None}
-            if given.keys() & _SELECTING:
-                found = reduce_selected(name, x, *args, **given)
+            keywords = {key: one for key, one in options.items() if one is not None}
+            if keywords.keys() & _SELECTING:
+                result = reduce_selected(name, x, *args, **keywords)
                 if isinstance(out, NDArray):
-                    out.take_over(found)
+                    out.take_over(result)
                     return out
             else:
                 written = {"out": out} if isinstance(out, NDArray) else {}
-                found = function(x, *args, **given, **written)
-            return found if out is None or found is out else _write(name, out, found)
+                result = function(x, *args, **keywords, **written)
+            return result if out is None or result is out else _write(name, out, result)
         except Exception as error:
             hide_frames(error)
             raise
@@ -80,11 +80,11 @@ def _reduce(name: str) -> Callable[..., Any]:
     return method
 
 
-def _write(name: str, out: Any, found: NDArray) -> Any:
-    """Writes the entries of ``found`` into the NumPy array ``out``; returns ``out``."""
-    if not isinstance(out, np.ndarray) or out.shape != found.shape:
-        raise ArgumentError(f"{name}: out must be an array of shape {found.shape}, got {out!r}")
-    np.copyto(out, np.asarray(found), casting="same_kind")
+def _write(name: str, out: Any, result: NDArray) -> Any:
+    """Writes the entries of ``result`` into the NumPy array ``out``; returns ``out``."""
+    if not isinstance(out, np.ndarray) or out.shape != result.shape:
+        raise ArgumentError(f"{name}: out must be an array of shape {result.shape}, got {out!r}")
+    np.copyto(out, np.asarray(result), casting="same_kind")
     return out
 
 

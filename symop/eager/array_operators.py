@@ -45,16 +45,16 @@ class NDArrayEmitter:
                     return result
             if operator.single:
                 return one_result(call, inputs)
-            made = results(call, inputs)
+            arrays = results(call, inputs)
         except TracedInputError:
-            made = _traced(operator, inputs, attributes)
-        for state in made[len(operator.visible) :]:
+            arrays = _traced(operator, inputs, attributes)
+        for state in arrays[len(operator.visible) :]:
             state._link = NEVER  # an updated state carries no derivative
         count = len(operator.visible)
-        for i, state in zip(sorted(operator.update_indices), made[count:], strict=False):
+        for i, state in zip(sorted(operator.update_indices), arrays[count:], strict=False):
             if isinstance(inputs[i], NDArray):
                 inputs[i]._take_value_of(state)
-        return made[0] if count == 1 else tuple(made[:count])
+        return arrays[0] if count == 1 else tuple(arrays[:count])
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> NDArray:
         """Returns an array of ``type`` filled with one number."""
@@ -84,8 +84,8 @@ def _traced(operator: Operator, inputs: Inputs, attributes: Attributes) -> list[
         else (one.value if isinstance(one, NDArray) else one)
         for i, one in enumerate(inputs)
     )
-    found = var.Arrays.emitter.emit(operator, values, attributes, None)
-    return [NDArray(one) for one in (found if isinstance(found, tuple) else (found,))]
+    result = var.Arrays.emitter.emit(operator, values, attributes, None)
+    return [NDArray(one) for one in (result if isinstance(result, tuple) else (result,))]
 
 
 def _quick(symbol: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
@@ -128,9 +128,9 @@ def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
     def method(self: NDArray, other: Any) -> NDArray:
         try:
             self._require_changeable(f"x {symbol}= y")
-            made = compute(self, other)
-            _require_same_type(symbol, self, other, made)
-            self._take_value_of(made)
+            result = compute(self, other)
+            _require_same_type(symbol, self, other, result)
+            self._take_value_of(result)
             return self
         except Exception as error:
             hide_frames(error)
@@ -139,13 +139,13 @@ def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
     return method
 
 
-def _require_same_type(symbol: str, x: NDArray, other: Any, made: Any) -> None:
-    """Raises unless ``made``, the result of an operator in place, has the type of ``x``."""
-    if made is NotImplemented:
+def _require_same_type(symbol: str, x: NDArray, other: Any, result: Any) -> None:
+    """Raises unless ``result``, the result of an operator in place, has the type of ``x``."""
+    if result is NotImplemented:
         raise ArgumentError(f"x {symbol}= y: y must be an array or a number, got {other!r}")
-    if made.type.strong() is not x.type.strong():
+    if result.type.strong() is not x.type.strong():
         raise ArgumentError(
-            f"x {symbol}= y: the result must have the type of x, {x.type}, got {made.type}"
+            f"x {symbol}= y: the result must have the type of x, {x.type}, got {result.type}"
         )
 
 
@@ -154,8 +154,8 @@ def _division(swapped: bool = False) -> Callable[[NDArray, Any], Any]:
     quotient, remainder = _quick("//", swapped), _quick("%", swapped)
 
     def method(self: NDArray, other: Any) -> Any:
-        found = quotient(self, other)
-        return found if found is NotImplemented else (found, remainder(self, other))
+        result = quotient(self, other)
+        return result if result is NotImplemented else (result, remainder(self, other))
 
     return method
 
@@ -173,13 +173,15 @@ def _array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **options
     if method == "__call__" and not options:
         results = _computed(ufunc, inputs)
         if results is not None:
-            made = results[0] if len(results) == 1 else results
-            return made if out is None else _stored(out, results)
+            arrays = results[0] if len(results) == 1 else results
+            return arrays if out is None else _stored(out, results)
     if out is not None:  # with where=, NumPy keeps the other entries of out
         options["out"] = tuple(np.array(one) if isinstance(one, NDArray) else one for one in out)
-    given = [np.asarray(one) if isinstance(one, NDArray) else one for one in inputs]
-    found = _eager(getattr(ufunc, method)(*given, **options))
-    return found if out is None else _stored(out, found if isinstance(found, tuple) else (found,))
+    operands = [np.asarray(one) if isinstance(one, NDArray) else one for one in inputs]
+    result = _eager(getattr(ufunc, method)(*operands, **options))
+    return (
+        result if out is None else _stored(out, result if isinstance(result, tuple) else (result,))
+    )
 
 
 def _computed(ufunc: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -173,21 +173,21 @@ def as_jax(owner: str, data: Any, dtype: Any = None) -> jax.Array:
         ) from None
 
 
-def device_of(given: Any) -> Any:
-    """Returns the device or sharding that ``given`` is or names.
+def device_of(device: Any) -> Any:
+    """Returns the device or sharding that ``device`` is or names.
 
     Raises:
         ArgumentError: no device has that name.
     """
-    if not isinstance(given, str):
-        return given
-    kind, _, number = given.partition(":")
+    if not isinstance(device, str):
+        return device
+    kind, _, number = device.partition(":")
     try:
         return jax.devices(kind)[int(number or 0)]
     except (RuntimeError, ValueError, IndexError):
         known = [f"{one.platform}:{one.id}" for one in jax.devices()]
         raise ArgumentError(
-            f"device: it must be one of {', '.join(known)}, got {given!r}"
+            f"device: it must be one of {', '.join(known)}, got {device!r}"
         ) from None
 
 

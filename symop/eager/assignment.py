@@ -25,11 +25,11 @@ def assign(x: Any, index: tuple[Any, ...], value: Any) -> Any:
     value = _real_enough(x, _numbers(value))
     index = _movable(index, x.shape)
     form = tuple(_INPUT if _is_input(one) else one for one in index)
-    given = [_as_index(one) for one in index if _is_input(one)]
+    indices = [_as_index(one) for one in index if _is_input(one)]
     try:
         if isinstance(x, jax.core.Tracer):
             return _put(x, index, value)
-        return _compiled(_hashed(form))(x, given, value)
+        return _compiled(_hashed(form))(x, indices, value)
     except (ValueError, IndexError):
         _require_fit(x, index, value)
         raise  # not of the shapes: JAX reports some interrupts as a ValueError

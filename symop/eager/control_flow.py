@@ -20,8 +20,8 @@ Function = Callable[..., Any]
 def is_traced(values: Any) -> bool:
     """Whether JAX traces one of the nested values."""
     leaves, _ = flat(values)
-    found = [one.value if isinstance(one, NDArray) else one for one in leaves]
-    return any(isinstance(one, jax.core.Tracer) for one in found)
+    present = [one.value if isinstance(one, NDArray) else one for one in leaves]
+    return any(isinstance(one, jax.core.Tracer) for one in present)
 
 
 def require_unrecorded(what: str) -> None:

@@ -99,12 +99,12 @@ class Function:
         """Runs ``forward``; returns its inputs, its results, and whether it returned several."""
         plain = [one.detach() if isinstance(one, NDArray) else one for one in inputs]
         with mode(False):
-            found = self.forward(*plain)
-            several = isinstance(found, (tuple, list))
-            made = list(found) if several else [found]
-            outputs = [_unshared(one) for one in made]
+            returned = self.forward(*plain)
+            several = isinstance(returned, (tuple, list))
+            arrays = list(returned) if several else [returned]
+            outputs = [_unshared(one) for one in arrays]
         # Replace saved results by the outputs, which are recorded.
-        known = dict(zip(map(id, made), outputs, strict=True))
+        known = dict(zip(map(id, arrays), outputs, strict=True))
         self._saved = tuple(known.get(id(one), one) for one in getattr(self, "_saved", ()))
         return plain, outputs, several
 
@@ -125,8 +125,8 @@ class Function:
 
         def run(*values: Any) -> tuple[list[NDArray], list[Any]]:
             nonlocal several
-            given = dict(zip(places, map(array_of, values), strict=True))
-            _, outputs, several = self._run([given.get(i, one) for i, one in enumerate(inputs)])
+            operands = dict(zip(places, map(array_of, values), strict=True))
+            _, outputs, several = self._run([operands.get(i, one) for i, one in enumerate(inputs)])
             return outputs, [one.value for one in outputs]
 
         @jax.custom_vjp
@@ -165,8 +165,8 @@ class Function:
             NDArray(jnp.zeros(one.shape, one.dtype)) if head is None else head
             for one, head in zip(outputs, cotangents, strict=True)
         ]
-        found = self.backward(*heads)
-        gradients = list(found) if isinstance(found, (tuple, list)) else [found]
+        returned = self.backward(*heads)
+        gradients = list(returned) if isinstance(returned, (tuple, list)) else [returned]
         if len(gradients) != len(inputs):
             raise GradientError(
                 f"{type(self).__name__}: backward must return a gradient for each of "
@@ -174,15 +174,15 @@ class Function:
             )
         return [self._fitting(*pair) for pair in zip(inputs, gradients, strict=True)]
 
-    def _fitting(self, given: Any, gradient: Any) -> NDArray | None:
+    def _fitting(self, returned: Any, gradient: Any) -> NDArray | None:
         """Returns a gradient as an array; checks that it has its input's shape and dtype."""
-        if gradient is None or not isinstance(given, NDArray):
+        if gradient is None or not isinstance(returned, NDArray):
             return None
         result = gradient if isinstance(gradient, NDArray) else NDArray(gradient)
-        if result.shape != given.shape or result.dtype != given.dtype:
+        if result.shape != returned.shape or result.dtype != returned.dtype:
             raise GradientError(
                 f"{type(self).__name__}: a gradient that backward returns must be of its input's "
-                f"type {given.type}, got {result.type}"
+                f"type {returned.type}, got {result.type}"
             )
         return result
 

@@ -20,8 +20,8 @@ _TRANSFORMS = (
 
 def _frequencies(name: str, of: str) -> Callable[..., NDArray]:
     def frequencies(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> NDArray:
-        made = NDArray(get(name)(n=n, d=d, dtype=dtype))
-        return made if device is None else made.to_device(device)
+        array = NDArray(get(name)(n=n, d=d, dtype=dtype))
+        return array if device is None else array.to_device(device)
 
     frequencies.__name__ = frequencies.__qualname__ = name
     frequencies.__doc__ = (

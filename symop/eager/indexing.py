@@ -39,14 +39,14 @@ def parse(index: Any, shape: tuple[int, ...]) -> Parsed:
         BoundsError: an integer is outside its axis, a mask has the wrong shape, arrays do not
             broadcast together, or the index has too many entries.
     """
-    given = [
+    parts = [
         np.asarray(one, None if one else np.int32) if isinstance(one, list) else one
         for one in (index if isinstance(index, tuple) else (index,))
     ]
     entries: list[Any] = []
     lengths: list[int] = []
     axis = 0
-    for entry in _spread(given, len(shape)):
+    for entry in _spread(parts, len(shape)):
         if _is_truth(entry):
             entries.append(np.zeros(int(bool(entry)), np.int32))
             lengths.append(1)
@@ -59,18 +59,18 @@ def parse(index: Any, shape: tuple[int, ...]) -> Parsed:
     return Parsed(tuple(lengths), entries)
 
 
-def _spread(given: list[Any], count: int) -> list[Any]:
+def _spread(entries: list[Any], count: int) -> list[Any]:
     """Returns entries for ``count`` axes: full slices replace ``...``, or are appended."""
-    named = sum(_axes_of(entry) for entry in given)
+    named = sum(_axes_of(entry) for entry in entries)
     if named > count:
         raise BoundsError(f"x[...]: at most {count} axes must be indexed, got {named}")
-    dots = [i for i, entry in enumerate(given) if entry is Ellipsis]
+    dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]
     if len(dots) > 1:
         raise InvalidIndexError("x[...]: at most one ... must be in an index, got more")
     whole: list[Any] = [slice(None)] * (count - named)
     if not dots:
-        return [*given, *whole]
-    before, behind = given[: dots[0]], given[dots[0] + 1 :]
+        return [*entries, *whole]
+    before, behind = entries[: dots[0]], entries[dots[0] + 1 :]
     apart = any(map(_is_chosen, before)) and any(map(_is_chosen, behind))
     return [*before, *(whole or [Ellipsis] * apart), *behind]
 
@@ -169,8 +169,8 @@ def take_index(x: Any, index: Any) -> Any:
     Raises:
         InvalidIndexError, BoundsError: see ``parse``.
     """
-    found = _taken(x, *parse(index, x.shape))
-    return found.copy() if found is x else found  # the result must not alias x
+    result = _taken(x, *parse(index, x.shape))
+    return result.copy() if result is x else result  # the result must not alias x
 
 
 def _taken(x: Any, shape: tuple[int, ...], entries: list[Any]) -> Any:

@@ -70,13 +70,13 @@ def _in_segment(
     if not step.by or not segment.closed:
         return None
     of_place = dict(zip(by, arrays, strict=True))
-    made = segment.take(step, NDArray)
+    result = segment.take(step, NDArray)
     if not create_graph:
-        for one in made:
+        for one in result:
             one._link = NEVER
     if not retain_graph:
         segment.spent.append(places)
-    return [(of_place[i], one) for i, one in zip(step.by, made, strict=True)]
+    return [(of_place[i], one) for i, one in zip(step.by, result, strict=True)]
 
 
 def _segment_of(heads: Pairs) -> Segment | None:
@@ -125,16 +125,16 @@ def _step(
     if not every and reached != by:
         return nowhere  # the tape raises the error for a disconnected array
     try:
-        found = pullback(ends, [nodes[i] for i in reached], seeds)
+        gradients = pullback(ends, [nodes[i] for i in reached], seeds)
     except SymopError:
         return nowhere  # the tape raises the error
     by_nodes, read = [nodes[i] for i in reached], set(topological(ends))
-    lacking = [x for one, x in zip(found, by_nodes, strict=True) if one is None]
+    lacking = [x for one, x in zip(gradients, by_nodes, strict=True) if one is None]
     if lacking and (create_graph or not read.isdisjoint(lacking)):
         return nowhere  # the tape records zeros and whether they carry a derivative
     arrived = [
         zeros(x.type.strong()) if one is None else one
-        for one, x in zip(found, by_nodes, strict=True)
+        for one, x in zip(gradients, by_nodes, strict=True)
     ]
     if not all(one.type.kind is VarKind.LOD_TENSOR for one in arrived):
         return nowhere

@@ -206,10 +206,10 @@ class NDArray(Differentiable):
         """
         wanted = np.dtype(as_dtype(dtype))
         if wanted != self.dtype:
-            made = var.Operators.find("cast")(self, dtype=wanted)  # type: ignore[misc]
+            result = var.Operators.find("cast")(self, dtype=wanted)  # type: ignore[misc]
         else:
-            made = self.copy() if copy else self
-        return made if device is None else made.to_device(device)  # type: ignore[no-any-return]
+            result = self.copy() if copy else self
+        return result if device is None else result.to_device(device)  # type: ignore[no-any-return]
 
     def to_dense(self) -> "NDArray":
         """Returns a dense array: this one if it is dense.
@@ -264,11 +264,11 @@ class NDArray(Differentiable):
             raise KindError(f"x[...] = value: x must be dense, got {self.type}; use x.to_dense()")
         shape, entries = parse(index, self.shape)
         where = tuple(one.value if isinstance(one, NDArray) else one for one in entries)
-        given = value.value if isinstance(value, NDArray) else value
+        new = value.value if isinstance(value, NDArray) else value
         if shape == self.shape:
-            written = assign(self.value, where, given)
+            written = assign(self.value, where, new)
         else:
-            written = assign(self.value.reshape(shape), where, given).reshape(self.shape)
+            written = assign(self.value.reshape(shape), where, new).reshape(self.shape)
         self._take_value_of(NDArray(written))
 
     def _takes_pending(self, value: Any) -> bool:
@@ -356,8 +356,8 @@ def call_of(operator: Operator, attributes: Attributes) -> InternedCall:
     key = operator, attributes if attributes is operator.defaults else identity_key(attributes)
     result = _calls.get(key)
     if result is None:
-        made = InternedCall(operator, attributes, NDArray, _is_one_of_many(operator, attributes))
-        return _calls.put(key, made)
+        call = InternedCall(operator, attributes, NDArray, _is_one_of_many(operator, attributes))
+        return _calls.put(key, call)
     return result
 
 

@@ -106,7 +106,7 @@ class SegmentProgram:
         compiled = self._compiled
         if compiled is not None:
             compiled.used = store.now
-            call, numbers = compiled.call or compiled.made(), self._numbers
+            call, numbers = compiled.call or compiled.create(), self._numbers
             results: Values = call(*values, *numbers) if numbers else call(*values)
             return results
         _skeletons.put(self._form.skeleton, True)
@@ -143,18 +143,18 @@ class SegmentProgram:
         for index in places:
             node, place = self._form.places[index]
             by_node.setdefault(node, {})[place] = index
-        found = [_choice_of(node, indices) for node, indices in by_node.items()]
+        choices = [_choice_of(node, indices) for node, indices in by_node.items()]
         return Choice(
-            tuple(sorted([i for one in found for i in one.places])),
-            tuple([reading for one in found for reading in one.readings]),
-            tuple([number for one in found for number in one.operands]),
+            tuple(sorted([i for one in choices for i in one.places])),
+            tuple([reading for one in choices for reading in one.readings]),
+            tuple([number for one in choices for number in one.operands]),
         )
 
     def _compile(self, choice: Choice) -> Jitted:
-        given: dict[Node, dict[str, Any]] = {}
+        keywords: dict[Node, dict[str, Any]] = {}
         readings = [(self._form.places[index][0], reading) for index, reading in choice.readings]
         constants = [node for node, reading in readings if reading is None]
-        schedule = self._scheduled(functools.partial(_bare_with, given), constants)
+        schedule = self._scheduled(functools.partial(_bare_with, keywords), constants)
         taken = len(choice.operands)
 
         def run(*values: Any) -> Values:
@@ -165,12 +165,12 @@ class SegmentProgram:
                     filled.append(_full(node, next(rest)))
                 else:
                     operands = list(itertools.islice(rest, len(reading)))
-                    given[node] = reading.arguments(node.attributes, operands)
+                    keywords[node] = reading.arguments(node.attributes, operands)
             entered = self._enter([_key_of(one) for one in own])
             try:
                 return self._leave(schedule([*entered, *filled])[0])
             finally:
-                given.clear()
+                keywords.clear()
 
         names = [str(node.op.name) for node in self._calls()]
         run.__name__ = "_".join(names[:3]) or "nothing"
@@ -205,10 +205,10 @@ _parts: Memo[Any, bool] = Memo()
 _part_families: Memo[Any, Family] = Memo(4096)
 
 
-def _bare_with(given: Mapping[Node, Mapping[str, Any]], node: Node) -> Call:
-    """Returns the kernel of ``node``, which looks up attributes in ``given`` when it runs."""
+def _bare_with(keywords: Mapping[Node, Mapping[str, Any]], node: Node) -> Call:
+    """Returns the kernel of ``node``, which looks up attributes in ``keywords`` when it runs."""
     kernel = bare(node)
-    return lambda *inputs: kernel(*inputs, **given.get(node, {}))
+    return lambda *inputs: kernel(*inputs, **keywords.get(node, {}))
 
 
 def _choice_of(node: Node, indices: Mapping[int, int]) -> Choice:
@@ -432,12 +432,12 @@ class LinearizedProgram:
             return []
         seeds = [placeholder("head", node.type.strong()) for node in heads]
         try:
-            found = self.pullback(heads, self.active, seeds)
+            gradients = self.pullback(heads, self.active, seeds)
         except SymopError:
             if len(heads) == 1:
                 return []
             return [one for head in heads for one in self._gradients([head])]
-        return [one for one in found if one is not None]
+        return [one for one in gradients if one is not None]
 
     def pullback(
         self, heads: Sequence[Node], by: Sequence[Node], seeds: Sequence[Node]
@@ -467,14 +467,16 @@ class LinearizedProgram:
         count = len(self.wanted)
         return [*values[:count], *self._packing.packed(values[count:])]
 
-    def run(self, given: Sequence[Any], call: Callable[..., Values]) -> tuple[Values, Values, bool]:
+    def run(
+        self, values: Sequence[Any], call: Callable[..., Values]
+    ) -> tuple[Values, Values, bool]:
         """Runs the program with ``call``.
 
         Returns the values of ``wanted``, the saved residuals, and whether these are packed.
         """
-        results = call(self.program, given)
+        results = call(self.program, values)
         count = len(self.wanted)
-        held = dict(zip(self.inputs, given, strict=True))
+        held = dict(zip(self.inputs, values, strict=True))
         held.update(zip(self.wanted, results, strict=False))
         saved = [*[held[node] for node in self.plain], *results[count:]]
         return results[:count], saved, self.program.compiled
@@ -560,8 +562,8 @@ class PullbackProgram:
         types |= {n: VarType(n.type.shape, n.type.dtype, VarKind.SELECTED_ROWS) for n in rows}
         seeds = [ones(t) if n in bare else placeholder("head", t) for n, t in types.items()]
         self._seeds = [one for one, node in zip(seeds, heads, strict=True) if node not in bare]
-        found = of.pullback(heads, by, seeds)
-        arrived = [(x, one) for x, one in zip(by, found, strict=True) if one is not None]
+        gradients = of.pullback(heads, by, seeds)
+        arrived = [(x, one) for x, one in zip(by, gradients, strict=True) if one is not None]
         self.by = [x for x, _ in arrived]
         stand_ins = {node: placeholder("residual", node.type) for node in of.residuals}
         self.nodes = substitute([one for _, one in arrived], stand_ins)
@@ -603,8 +605,8 @@ class PullbackProgram:
         if active not in self._recorded:
             chosen = [self.inputs[i] for i in active]
             with jax.enable_x64(self._of.program.x64):
-                made = LinearizedProgram(self.inputs, self.nodes, chosen, self._training)
-            self._recorded[active] = made
+                program = LinearizedProgram(self.inputs, self.nodes, chosen, self._training)
+            self._recorded[active] = program
         return self._recorded[active]
 
 

@@ -91,18 +91,18 @@ class _Graph:
             for node, origin in _leaves(entry)
             if node in order
         }
-        found = substitute(outputs, inputs)
+        images = substitute(outputs, inputs)
         keys = [(entry.serial, node) for node in outputs]
-        self._built.update(zip(keys, found, strict=True))
+        self._built.update(zip(keys, images, strict=True))
 
     def node(self, source: Link | Marked) -> Node:
         """Returns the graph node of the value of ``source``."""
-        found = _computed(source) if isinstance(source, Link) else source
-        if not isinstance(found, Link):
-            return self._variable(id(found), found.type)
-        if isinstance(found.entry, Custom):
-            return zeros(found.node.type)
-        return self._built[found.entry.serial, found.node]
+        at = _computed(source) if isinstance(source, Link) else source
+        if not isinstance(at, Link):
+            return self._variable(id(at), at.type)
+        if isinstance(at.entry, Custom):
+            return zeros(at.node.type)
+        return self._built[at.entry.serial, at.node]
 
     def _stand_in(self, entry: TapeNode, node: Node, origin: Origin) -> Node:
         if isinstance(origin, Link):

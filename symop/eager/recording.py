@@ -26,8 +26,8 @@ def one_result(call: InternedCall, inputs: Sequence[Any], state: State | None = 
         rest = state.rest
         if rest and call.plain and not state.taped:
             state.rest = rest - (rest > 0)
-            found = at_once(call, inputs)
-            return results(call, inputs)[0] if found is None else found
+            result = at_once(call, inputs)
+            return results(call, inputs)[0] if result is None else result
         segment = state.open_segment()
     elif NANS.value is not segment.nans or INFS.value is not segment.infs:
         segment = state.renew(segment)

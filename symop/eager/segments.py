@@ -226,8 +226,8 @@ class _Local:
     @property
     def state(self) -> State:
         """The current state."""
-        found = active()
-        return found if found.ident == get_ident() else belonging(found)
+        current = active()
+        return current if current.ident == get_ident() else belonging(current)
 
     @state.setter
     def state(self, state: State) -> None:
@@ -359,16 +359,16 @@ class Segment:
         if active and source.__class__ is Link:
             self.closed = False
         key = (type,) if active else type
-        found = step.children.get(key)
-        if found is None:
+        known = step.children.get(key)
+        if known is None:
             added = (placeholder("leaf", type),)
-            found = step.children.setdefault(key, TraceNode(step, added, True, active))
+            known = step.children.setdefault(key, TraceNode(step, added, True, active))
             tree.count += 1
         self.leaves.append(value)
         self.sources.append(source if active else None)
         self.outputs.append(None)
-        self.step = found  # completes the leaf: ``mend`` keeps what the step counts
-        return found.values - 1
+        self.step = known  # completes the leaf: ``mend`` keeps what the step counts
+        return known.values - 1
 
     def foreign(self, call: InternedCall, index: int, value: Any) -> Any:
         """Returns the key of an input that is not an eager array."""
@@ -441,9 +441,9 @@ class Segment:
             added = self._added(call, _distinct(inputs, len(nodes)))
         careful = raises_rank or _is_careful(call, inputs, added)
         hidden = added[len(call.shown) :]
-        made = TraceNode(step, added, cut=hidden, careful=careful, raises_rank=raises_rank)
+        next_step = TraceNode(step, added, cut=hidden, careful=careful, raises_rank=raises_rank)
         tree.count += 1
-        return step.children.setdefault(key, made)
+        return step.children.setdefault(key, next_step)
 
     def _added(self, call: InternedCall, inputs: tuple[Node | None, ...]) -> tuple[Node, ...]:
         """Returns the visible outputs of a call and, in training mode, the updated states."""
@@ -679,9 +679,9 @@ def _is_careful(call: InternedCall, inputs: Sequence[Node | None], added: Sequen
     requested as an attribute, or JAX's default. It does not if inputs and outputs are of one
     inexact dtype.
     """
-    given = [one.type for one in inputs if one is not None and one.op is not TRAINING]
-    dtypes = {one.dtype for one in (*given, *[one.type for one in added]) if not one.weak}
-    entrywise = len(dtypes) == 1 and all(map(is_inexact, dtypes)) and bool(given)
+    types = [one.type for one in inputs if one is not None and one.op is not TRAINING]
+    dtypes = {one.dtype for one in (*types, *[one.type for one in added]) if not one.weak}
+    entrywise = len(dtypes) == 1 and all(map(is_inexact, dtypes)) and bool(types)
     asked = any(isinstance(one, np.dtype) for one in call.attributes)
     return call.operator.costly or asked or not entrywise
 

@@ -32,8 +32,8 @@ def reduce_selected(
         raise AttributeValueError(f"{name}: initial must not be given, got {initial!r}")
     mask = None if where is None or where is True else _mask(name, where, x)
     if name in ("var", "std"):
-        found = _variance(x, axis, mask, **how)
-        return found if name == "var" else _call("sqrt", found)
+        result = _variance(x, axis, mask, **how)
+        return result if name == "var" else _call("sqrt", result)
     if name == "mean":
         return _mean(x, axis, mask, 0, **how)
     if mask is not None:
@@ -43,8 +43,8 @@ def reduce_selected(
     if name in ("max", "min") and x.size == 0:
         places = _reduction("sum", x, axis, **how).shape
         return _call("broadcast_to", _cast(initial, x.dtype), shape=places)
-    found = _reduction(name, x, axis, **how)
-    return _call(_JOINED[name], found, _cast(initial, found.dtype))
+    result = _reduction(name, x, axis, **how)
+    return _call(_JOINED[name], result, _cast(initial, result.dtype))
 
 
 def _mask(name: str, where: Any, x: NDArray) -> NDArray:
@@ -99,8 +99,10 @@ def _variance(
 def _reduction(name: str, x: NDArray, axis: Any, **how: Any) -> NDArray:
     functions: dict[str, Any] = {"sum": array_api.sum, "prod": array_api.prod}
     function = functions.get(name) or array_function(get(name))
-    given = {key: one for key, one in how.items() if one is not None}
-    result: NDArray = function(x, **given) if axis is None else function(x, axis=axis, **given)
+    keywords = {key: one for key, one in how.items() if one is not None}
+    result: NDArray = (
+        function(x, **keywords) if axis is None else function(x, axis=axis, **keywords)
+    )
     return result
 
 

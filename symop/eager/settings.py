@@ -40,8 +40,8 @@ class JaxSettings(NamedTuple):
         if present == self:
             return contextlib.nullcontext()
         scopes = contextlib.ExitStack()
-        for set_to, wanted, found in zip(_SCOPES, self, present, strict=True):
-            if wanted != found:
+        for set_to, wanted, current in zip(_SCOPES, self, present, strict=True):
+            if wanted != current:
                 scopes.enter_context(set_to(wanted))
         return scopes
 

@@ -24,20 +24,20 @@ def with_tangents(function: Callable[..., Any], xs: Any, tangents: Any) -> tuple
             dtype is not floating.
         GradientError: an array is being recorded; its tangents would be constants.
     """
-    given, moving = _listed(xs), _listed(tangents)
-    if len(given) != len(moving):
+    arrays, moving = _listed(xs), _listed(tangents)
+    if len(arrays) != len(moving):
         raise ArgumentError(
-            f"jvp: tangents must be one for each x ({len(given)}), got {len(moving)}"
+            f"jvp: tangents must be one for each x ({len(arrays)}), got {len(moving)}"
         )
-    primals = _arguments("jvp", given)
+    primals = _arguments("jvp", arrays)
     directions = tuple(
         _moving("jvp", "tangent", i, one, x.type)
         for i, (one, x) in enumerate(zip(moving, primals, strict=True))
     )
     _refuse_recorded("jvp", "tangents", (*primals, *directions))
     with mode(False):
-        found = jax.jvp(_on_values(function), primals, directions)
-    return tuple(jax.tree_util.tree_map(NDArray, one) for one in found)
+        results = jax.jvp(_on_values(function), primals, directions)
+    return tuple(jax.tree_util.tree_map(NDArray, one) for one in results)
 
 
 def gradients_at(function: Callable[..., Any], xs: Any, heads: Any = None) -> Any:
@@ -49,13 +49,13 @@ def gradients_at(function: Callable[..., Any], xs: Any, heads: Any = None) -> An
             of an ``x`` or of a result is not floating.
         GradientError: an array is being recorded; its gradient would be a constant.
     """
-    given = _listed(xs)
-    primals = _arguments("grad", given)
+    arrays = _listed(xs)
+    primals = _arguments("grad", arrays)
     _refuse_recorded("grad", "gradients", primals)
     with mode(False):
         result, pull = jax.vjp(_on_values(function), *primals)
-        found = pull(_heads(result, heads))
-    return found[0] if not isinstance(xs, (list, tuple)) else list(found)
+        gradients = pull(_heads(result, heads))
+    return gradients[0] if not isinstance(xs, (list, tuple)) else list(gradients)
 
 
 def _on_values(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,9 +92,9 @@ def _refuse_recorded(owner: str, what: str, arrays: Sequence[NDArray]) -> None:
         )
 
 
-def _arguments(owner: str, given: Sequence[Any]) -> tuple[NDArray, ...]:
+def _arguments(owner: str, values: Sequence[Any]) -> tuple[NDArray, ...]:
     """Returns the arguments of a function as arrays that can move."""
-    result = tuple(_array(owner, "x", i, one) for i, one in enumerate(given))
+    result = tuple(_array(owner, "x", i, one) for i, one in enumerate(values))
     for i, one in enumerate(result):
         _require_floating(owner, "x", i, one.type)
     return result
@@ -108,23 +108,23 @@ def _value(one: Any) -> Any:
     return one.value if isinstance(one, NDArray) else one
 
 
-def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+def _listed(values: Any) -> list[Any]:
+    return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def _array(owner: str, what: str, place: int, given: Any) -> NDArray:
-    if isinstance(given, NDArray):
-        return given
-    if isinstance(given, Var):
+def _array(owner: str, what: str, place: int, value: Any) -> NDArray:
+    if isinstance(value, NDArray):
+        return value
+    if isinstance(value, Var):
         raise ArgumentError(
             f"{owner}: {what} {place} of a function must be an array, got a "
-            f"{type(given).__name__}; call the function on symbols, and pass its result"
+            f"{type(value).__name__}; call the function on symbols, and pass its result"
         )
     try:
-        return NDArray(given)
+        return NDArray(value)
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"{owner}: {what} {place} of a function must be an array, got {type(given).__name__}"
+            f"{owner}: {what} {place} of a function must be an array, got {type(value).__name__}"
         ) from None
 
 
@@ -136,10 +136,10 @@ def _require_floating(owner: str, what: str, place: int, type: VarType) -> None:
         )
 
 
-def _moving(owner: str, what: str, place: int, given: Any, type: VarType) -> NDArray:
+def _moving(owner: str, what: str, place: int, direction: Any, type: VarType) -> NDArray:
     """Returns a tangent or cotangent of a value of ``type``; casts a number to its dtype."""
-    result = _array(owner, what, place, given)
-    if isinstance(given, (int, float)):
+    result = _array(owner, what, place, direction)
+    if isinstance(direction, (int, float)):
         result = result.astype(type.dtype)
     value = {"tangent": "x", "head": "result"}[what]
     if result.shape != type.shape:

@@ -99,9 +99,9 @@ class Walk:
 
     def arrive(self, source: Source, cotangent: Cotangent | None) -> None:
         """Adds a cotangent to those of ``source``; None stands for zero."""
-        given = [] if cotangent is None else [cotangent]
+        cotangents = [] if cotangent is None else [cotangent]
         if isinstance(source, NDArray):
-            self._arrays[id(source)] += given
+            self._arrays[id(source)] += cotangents
             self._kept[id(source)] = source
         if not isinstance(source, Link):
             return
@@ -110,7 +110,7 @@ class Walk:
             self._cotangents[serial] = defaultdict(list)
             self.entries[serial] = source.entry
             heapq.heappush(self._waiting, -serial)
-        self._cotangents[serial][source.node] += given
+        self._cotangents[serial][source.node] += cotangents
 
     def run(self) -> None:
         """Visits the tape nodes, latest first, so that all cotangents of a node have arrived."""
@@ -140,10 +140,10 @@ class Walk:
             for node, one in cotangents.items():
                 if not isinstance(entry, DerivedTapeNode):
                     _require_dense(node, one)
-            given = {node: _array(one, node.type) for node, one in cotangents.items()}
-            self._of_values |= {(entry.serial, node): given.get(node) for node in inner}
-            found = entry.gradients(given)
-            for source, one in zip(entry.sources, found, strict=True):
+            seeds = {node: _array(one, node.type) for node, one in cotangents.items()}
+            self._of_values |= {(entry.serial, node): seeds.get(node) for node in inner}
+            gradients = entry.gradients(seeds)
+            for source, one in zip(entry.sources, gradients, strict=True):
                 if source is not None:
                     self.arrive(source, one)
             return
@@ -161,7 +161,7 @@ class Walk:
             rows = tuple(node for node in heads if _is_rows(cotangents[node]))
             pulled = entry.recorded.pulled(heads, by, bare, rows)
             arrays = [one for node in heads if isinstance(one := cotangents[node], NDArray)]
-            moved = self._found(entry, pulled, arrays, inputs)
+            moved = self._record_pulled(entry, pulled, arrays, inputs)
             arrived = dict(zip(pulled.by, moved, strict=True))
         for node in entry.recorded.behind(reached, by):
             if node in inputs:
@@ -169,7 +169,7 @@ class Walk:
             else:
                 self._of_values[entry.serial, node] = arrived.get(node)
 
-    def _found(
+    def _record_pulled(
         self,
         entry: TapeNode,
         pulled: PullbackProgram,
@@ -189,16 +189,16 @@ class Walk:
         active = tuple(i for i, one in enumerate(sources) if one is not None)
         recorded = pulled.recorded(active)
         if active:
-            given = [*pulled.inputs_of(saved, packed), *values]
-            results, kept, is_packed = recorded.run(given, run_program)
+            operands = [*pulled.inputs_of(saved, packed), *values]
+            results, kept, is_packed = recorded.run(operands, run_program)
         else:  # nothing to differentiate: no residuals
             results, kept, is_packed = pulled.run(saved, packed, values, run_program), [], False
-        made = TapeNode(recorded, sources, kept, is_packed, origins)
+        derived = TapeNode(recorded, sources, kept, is_packed, origins)
         around = [*entry.sources, *sources]
         return [
             array_of(value, link) if recorded.flows(node) else _constant(value, around, link)
             for node, value in zip(recorded.wanted, results, strict=True)
-            for link in (Link(made, node),)
+            for link in (Link(derived, node),)
         ]
 
     def is_useful(self, source: Source) -> bool:
@@ -245,23 +245,23 @@ class Walk:
             if id(source) not in self._kept:
                 return None
             some = self._arrays[id(source)]
-            found = _sum(some, source.type) if some else None
-            return self._given(source, None if found is None else _array(found, source.type))
+            total = _sum(some, source.type) if some else None
+            return self._handed_over(source, None if total is None else _array(total, source.type))
         key = source.entry.serial, source.node
-        return self._given(source, self._of_values[key]) if key in self._of_values else None
+        return self._handed_over(source, self._of_values[key]) if key in self._of_values else None
 
-    def _given(self, source: Link | NDArray, found: NDArray | None) -> NDArray:
+    def _handed_over(self, source: Link | NDArray, gradient: NDArray | None) -> NDArray:
         """Returns the gradient of ``source`` in a new array; zeros if no cotangent arrived.
 
         With ``create_graph``, it is recorded as a function of ``source`` and of the heads.
         """
         type = (source.node if isinstance(source, Link) else source).type.strong()
-        value = jnp.zeros(type.shape, type.dtype) if found is None else found.value
-        computed = None if found is None else found.source
+        value = jnp.zeros(type.shape, type.dtype) if gradient is None else gradient.value
+        computed = None if gradient is None else gradient.source
         if not self.create_graph:
             return array_of(value, computed)
         formal = [source, *self._heads]
-        entry = DerivedTapeNode(computed, formal, type, is_zero=found is None)
+        entry = DerivedTapeNode(computed, formal, type, is_zero=gradient is None)
         return array_of(value, Link(entry, entry.nodes[0]))
 
 

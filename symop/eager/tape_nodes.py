@@ -144,12 +144,12 @@ class TapeNode:
     @property
     def origins(self) -> Origins:
         """The origin of each input; None for a constant that cannot be identified."""
-        found = self._origins
-        if found is None:
+        names = self._origins
+        if names is None:
             kept = dict(zip(self.recorded.plain, self.saved or (), strict=False))
             pairs = zip(self.recorded.inputs, self.sources, strict=True)
-            found = [origin_of(source, kept.get(node)) for node, source in pairs]
-        self._origins = known = found() if callable(found) else found
+            names = [origin_of(source, kept.get(node)) for node, source in pairs]
+        self._origins = known = names() if callable(names) else names
         return known
 
 
@@ -228,13 +228,13 @@ class DerivedTapeNode(Custom):
     ) -> None:
         """Creates the node of a gradient; its source ``computed`` is None if it is constant."""
         self.is_zero = is_zero
-        given = [] if computed is None else [computed]
+        values = [] if computed is None else [computed]
         behind = [one for one in formal if one is not None]
 
         def passed(cotangents: list[Any]) -> Sequence[Any]:
-            return [*cotangents[: len(given)], *[None] * len(behind)]
+            return [*cotangents[: len(values)], *[None] * len(behind)]
 
-        super().__init__([*given, *behind], [placeholder("gradient", type)], passed, computed)
+        super().__init__([*values, *behind], [placeholder("gradient", type)], passed, computed)
 
     def spend(self) -> None:
         """Does nothing: the node holds no residuals."""

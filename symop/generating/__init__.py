@@ -1,4 +1,5 @@
 """Graphs of whole sequences as graphs that compute a few positions at a time, with caches.
 
-It may import ``planning``, ``runtime`` and what is below; its door is ``by_steps``.
+``so.Generator`` runs them. This package imports ``symop.planning`` and below. Its entry point is
+``by_steps``.
 """

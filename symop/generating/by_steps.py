@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from registry.errors import ArgumentError, ShapeError, SymopError
+from registry.errors import ArgumentError, FeedError, ShapeError, SymopError
 from registry.operator.operator import Operator
 from registry.shapes import default_int
 from registry.table import get
 from registry.types import Shape, VarType
 from symop.generating.positions import require_separate_positions
 from symop.graph.inference import infer_variables
-from symop.graph.naming import require_known, variables_of
+from symop.graph.naming import variables_of
 from symop.graph.nodes import (
     Node,
     built_at,
@@ -53,6 +53,7 @@ def by_steps(root: Node, tokens: str, shape: tuple[int, int], length: int) -> St
 
     Raises:
         ArgumentError: a call combines positions otherwise.
+        FeedError: no variable is called ``tokens``.
         ShapeError: the graph is not one of any number of positions.
     """
     whole, root = root, _retyped(root, tokens, shape)
@@ -78,7 +79,11 @@ _SOME = 6
 def _retyped(root: Node, tokens: str, shape: tuple[int, int]) -> Node:
     """Returns the graph for tokens of ``shape``, whatever it declares."""
     variables = variables_of([root])
-    require_known("Generator", [tokens], variables)
+    if tokens not in variables:
+        raise FeedError(
+            f"Generator: tokens= must name the variable of the tokens, one of "
+            f"{', '.join(variables) or 'none'}, got {tokens!r}"
+        )
     own = variables[tokens]
     _, dtype, role, extra = own.attributes
     free = variable(tokens, None, dtype, role, extra)

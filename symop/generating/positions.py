@@ -66,10 +66,10 @@ def _followed(
         for i, one in enumerate(node.inputs)
     )
     program = program_of(node.op, types, node.attributes)
-    given = [splits[one][0] for i, one in enumerate(node.inputs) if one is not None and i != flag]
+    others = [splits[one][0] for i, one in enumerate(node.inputs) if one is not None and i != flag]
 
     combined: list[Collective] = []
-    walk = Walk(program.jaxpr, given, sizes)
+    walk = Walk(program.jaxpr, others, sizes)
     for equation in program.jaxpr.eqns:
         walk.follow(equation, combined.append)
     if (combined or walk.mixed) and not may_combine:

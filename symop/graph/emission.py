@@ -80,7 +80,7 @@ class Derivation:
         """Whether a user may hold ``node``."""
         return self._exposed is not None and (not node.derived or node in self._exposed)
 
-    def found(self, key: Any, make: Callable[[], Node]) -> Node:
+    def find(self, key: Any, make: Callable[[], Node]) -> Node:
         """Returns the node of the call ``key`` in the graph, or else the result of ``make``."""
         node = self._known.get(key)
         if node is None:
@@ -110,9 +110,9 @@ def apply(
     Raises:
         ShapeError, DTypeError, KindError: The inputs do not fit together.
     """
-    given = _filled(operator, inputs, attributes) if operator.fillable else inputs
+    filled = _filled(operator, inputs, attributes) if operator.fillable else inputs
     try:
-        nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
+        nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in filled])
     except ArgumentError as error:
         raise ArgumentError(f"{operator.name}: {error}{built_at(user_origin())}") from None
     types = _infer(operator, nodes, attributes)
@@ -178,7 +178,7 @@ def intern_call(
     )
     if ambient.derivation is None:
         return intern(key, operator, nodes, attributes, types, name)
-    result: Node = ambient.derivation.found(
+    result: Node = ambient.derivation.find(
         (operator, _unordered(operator, nodes), *key[2:5], key[6]),
         lambda: intern(key, operator, nodes, attributes, types, name),
     )
@@ -234,12 +234,12 @@ def _kinds(
 
     A value of the wrong kind is thus refused when the call is made, not when shapes are known.
     """
-    given = tuple([None if node is None else _kind_of(node) for node in nodes])
+    kinds = tuple([None if node is None else _kind_of(node) for node in nodes])
     keeps_dense = operator.inference.kind_rule is None or operator.row_slots
-    if keeps_dense and not any(kind is not VarKind.LOD_TENSOR for kind in given):
+    if keeps_dense and not any(kind is not VarKind.LOD_TENSOR for kind in kinds):
         return None
     try:
-        return operator.inference.kinds(given, attributes)
+        return operator.inference.kinds(kinds, attributes)
     except KindError as error:
         message = _naming_rows(str(error), nodes)
         raise KindError(f"{message}{built_at(user_origin())}") from error.__cause__

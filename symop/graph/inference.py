@@ -24,8 +24,8 @@ Known = dict[Node, tuple[VarType | None, ...]]
 """The types of the outputs of each node, where known."""
 
 
-def infer_types(outputs: Sequence[Node], given: Mapping[Node, VarType]) -> Known:
-    """Returns the type of every node that follows from ``given`` and the graph's declarations.
+def infer_types(outputs: Sequence[Node], fixed: Mapping[Node, VarType]) -> Known:
+    """Returns the type of every node that follows from ``fixed`` and the graph's declarations.
 
     Each sweep goes forward through the graph and then backward; sweeps repeat until one finds
     nothing new. Nodes whose type cannot be inferred are missing from the result.
@@ -35,20 +35,20 @@ def infer_types(outputs: Sequence[Node], given: Mapping[Node, VarType]) -> Known
     """
     order = topological(outputs)
     known: Known = {node: node.types for node in order if node.types is not None}
-    known.update({node: (type,) for node, type in given.items()})
-    stale = [node for node in order if node.types is None or not set(node.inputs).isdisjoint(given)]
-    found = -1
-    while found != len(known):
-        found = len(known)
-        for node in order if given else stale:
-            _forward(node, known, given)
+    known.update({node: (type,) for node, type in fixed.items()})
+    stale = [node for node in order if node.types is None or not set(node.inputs).isdisjoint(fixed)]
+    before = -1
+    while before != len(known):
+        before = len(known)
+        for node in order if fixed else stale:
+            _forward(node, known, fixed)
         for node in reversed(stale):
             _backward(node, known)
     return known
 
 
-def _forward(node: Node, known: Known, given: Mapping[Node, VarType]) -> None:
-    if node in given or not node.inputs:
+def _forward(node: Node, known: Known, fixed: Mapping[Node, VarType]) -> None:
+    if node in fixed or not node.inputs:
         return
     if node.is_selection:
         if node.source in known:
@@ -174,7 +174,7 @@ def with_shapes(outputs: Sequence[Node], shapes: Mapping[str, Shape]) -> list[No
 
 
 def infer_variables(
-    outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]
+    outputs: Sequence[Node], declared: Mapping[str, tuple[Shape, DType | None]]
 ) -> list[Node]:
     """Returns ``outputs`` with the types of all variables known: given, declared or inferred.
 
@@ -183,11 +183,11 @@ def infer_variables(
         ShapeError, DTypeError: A given type contradicts a declared one.
     """
     if is_typed(outputs):
-        if given:
-            check_types(outputs, given)
+        if declared:
+            check_types(outputs, declared)
         return list(outputs)
     variables = variables_of(outputs)
-    types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}
+    types = {variables[n]: variable_type(variables[n], *what) for n, what in declared.items()}
     known = infer_types(outputs, types)
     unknown = [name for name, node in variables.items() if node not in known]
     if unknown:
@@ -198,8 +198,10 @@ def infer_variables(
     return redeclare(outputs, known)
 
 
-def check_types(outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]) -> None:
-    """Raises an error if a type in ``given`` contradicts a declared one."""
+def check_types(
+    outputs: Sequence[Node], declared: Mapping[str, tuple[Shape, DType | None]]
+) -> None:
+    """Raises an error if a type in ``declared`` contradicts a declared one."""
     variables = variables_of(outputs)
-    for name, (shape, dtype) in given.items():
+    for name, (shape, dtype) in declared.items():
         variable_type(variables[name], shape, dtype)

@@ -30,7 +30,7 @@ def names_of(order: Sequence[Node]) -> dict[Node, str]:
     Raises:
         NameConflictError: Two nodes were given the same name.
     """
-    taken = _given(order)
+    taken = _names_of_users(order)
     counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
     names: dict[Node, str] = {}
     for node in order:
@@ -43,7 +43,7 @@ def names_of(order: Sequence[Node]) -> dict[Node, str]:
     return names
 
 
-def _given(order: Sequence[Node]) -> dict[str, Node]:
+def _names_of_users(order: Sequence[Node]) -> dict[str, Node]:
     """Returns the nodes of ``order`` that users named, by name."""
     taken: dict[str, Node] = {}
     for node in order:
@@ -124,16 +124,16 @@ def variables_of(outputs: Sequence[Node]) -> dict[str, Node]:
 
 def variables_among(order: Sequence[Node]) -> dict[str, Node]:
     """Returns the variables among nodes in topological order; see ``variables_of``."""
-    return {name: node for name, node in _given(order).items() if node.op is VARIABLE}
+    return {name: node for name, node in _names_of_users(order).items() if node.op is VARIABLE}
 
 
-def require_known(owner: str, given: Iterable[str], legal: Collection[str]) -> None:
+def require_known(owner: str, names: Iterable[str], legal: Collection[str]) -> None:
     """Raises an error for a name that no variable has.
 
     Raises:
-        FeedError: A name in ``given`` is not in ``legal``; the message suggests the nearest ones.
+        FeedError: A name in ``names`` is not in ``legal``; the message suggests the nearest ones.
     """
-    for name in given:
+    for name in names:
         if name not in legal:
             raise FeedError(
                 f"{owner}: names must be among {', '.join(legal) or 'none'}, got {name!r}"
@@ -251,12 +251,12 @@ def reserve(names: Iterable[str]) -> None:
     """Prevents ``layer_name`` from returning one of ``names``, or a layer whose parameters do."""
     layers: Collection[str] | None = None
     for name in names:
-        found = _AUTOMATIC.fullmatch(name)
-        if found is None:
+        match = _AUTOMATIC.fullmatch(name)
+        if match is None:
             continue
         if layers is None:
             layers = composed | {one for one in operator_names() if get(one).creates}
-        stem = found[1]
+        stem = match[1]
         if stem in layers:
             with _lock:
-                _outside[stem] = max(_outside.get(stem, 0), int(found[2]) + 1)
+                _outside[stem] = max(_outside.get(stem, 0), int(match[2]) + 1)

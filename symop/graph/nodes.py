@@ -206,7 +206,7 @@ def _drop(reference: "ref[Node]") -> None:
             del _table[reference.key]
 
 
-def _found(key: Any) -> Node | None:
+def _lookup(key: Any) -> Node | None:
     reference = _table.get(key)
     return None if reference is None else reference()
 
@@ -255,7 +255,7 @@ def intern(
     One that exists gets the age and the origin of a new one, so that the order and the lines of a
     graph are those of its own calls, even if other graphs have made some of its nodes before.
     """
-    result = _found(key)
+    result = _lookup(key)
     if result is not None:
         if inputs:  # leaves, which many graphs share, are older than all that reads them
             result.built, result.origin = next(_serial), user_origin(2)
@@ -264,7 +264,7 @@ def intern(
     reference = _Reference(node, _drop)
     reference.key = key
     with _lock:
-        result = _found(key)  # another thread may have made it meanwhile
+        result = _lookup(key)  # another thread may have made it meanwhile
         if result is not None:
             return result
         _table[key] = reference
@@ -449,21 +449,21 @@ def _sources(node: Node) -> Iterator[Node]:
 
 def _repaired(ordered: Sequence[Node]) -> list[Node]:
     """Returns ``ordered`` with nodes moved forward where an earlier node needs them."""
-    found: dict[Node, None] = {}
+    broken: dict[Node, None] = {}
     members = set(ordered)
     for node in ordered:
         stack: list[tuple[Node, bool]] = [(node, False)]
         while stack:
             one, ready = stack.pop()
-            if one in found:
+            if one in broken:
                 continue
-            ahead = [] if ready else [s for s in _sources(one) if s in members and s not in found]
+            ahead = [] if ready else [s for s in _sources(one) if s in members and s not in broken]
             if ahead:
                 stack.append((one, True))
                 stack += [(each, False) for each in sorted(ahead, key=_age, reverse=True)]
             else:
-                found[one] = None
-    return list(found)
+                broken[one] = None
+    return list(broken)
 
 
 def reaching(order: Sequence[Node], targets: Iterable[Node]) -> set[Node]:

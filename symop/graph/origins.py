@@ -92,8 +92,9 @@ _own_files: dict[str, bool] = {}
 
 def _is_own(code_file: str, module: str) -> bool:
     # JAX calls the functions it traces, but their nodes belong to the caller outside JAX. So do
-    # those built in a context manager of symop or in a function that one decorates.
-    skipped = module.partition(".")[0] in ("symop", "registry", "jax", "contextlib")
+    # those built in a context manager of symop, in a function that one decorates, or in a value
+    # that functools keeps.
+    skipped = module.partition(".")[0] in ("symop", "registry", "jax", "contextlib", "functools")
     own = skipped or code_file.startswith("<frozen")
     return _own_files.setdefault(code_file, own)
 
@@ -121,14 +122,14 @@ def undisturbed() -> Iterator[None]:
 @contextmanager
 def noting_calls() -> Iterator[set[Any]]:
     """Collects the nodes of all calls inside the context, new or already interned."""
-    before, found = ambient.inside, set[Any]()
-    ambient.inside = found
+    before, calls = ambient.inside, set[Any]()
+    ambient.inside = calls
     try:
-        yield found
+        yield calls
     finally:
         ambient.inside = before
         if before is not None:
-            before |= found
+            before |= calls
 
 
 def current_scope() -> Any:

@@ -111,16 +111,16 @@ def is_costly(node: Node) -> bool:
     return any(body.costly for body in bodies_of(node.attributes))
 
 
-def require_policy(owner: str, given: object) -> Policy | None:
-    """Returns ``given`` if it is a policy or None.
+def require_policy(owner: str, policy: object) -> Policy | None:
+    """Returns ``policy`` if it is a policy or None.
 
     Raises:
-        ArgumentError: ``given`` is anything else.
+        ArgumentError: ``policy`` is anything else.
     """
-    if given is None or isinstance(given, Policy):
-        return given
+    if policy is None or isinstance(policy, Policy):
+        return policy
     raise ArgumentError(
-        f"{owner}: remat must be a policy, such as so.remat.segments(), or None, got {given!r}"
+        f"{owner}: remat must be a policy, such as so.remat.segments(), or None, got {policy!r}"
     )
 
 
@@ -149,8 +149,8 @@ class RematScope:
 def scope_of(node: Node) -> RematScope | None:
     """Returns the innermost scope in which ``node`` was built."""
     origin = node.source.origin
-    found = None if origin is None else origin.scope
-    return found if isinstance(found, RematScope) else None
+    scope = None if origin is None else origin.scope
+    return scope if isinstance(scope, RematScope) else None
 
 
 def around_both(first: RematScope | None, second: RematScope | None) -> RematScope | None:

@@ -79,15 +79,15 @@ class BodyReader:
         block = self._blocks[number]
         if block.updates:
             raise FormatError(f"block {number}: only the first block may update anything")
-        found = _Inside(block, self._place(number), self)
-        values = found.load(self.allowance)
+        inside = _Inside(block, self._place(number), self)
+        values = inside.load(self.allowance)
         for name in block.fetch:
             if name not in values:
                 raise FormatError(
                     f"block {number}: {shown(name)} is not defined{nearest_value(name, values)}"
                 )
         parameters = [values[var.name] for var in block.vars if var.role == "argument"]
-        results, keys = [values[one] for one in block.fetch], list(found.keys.values())
+        results, keys = [values[one] for one in block.fetch], list(inside.keys.values())
         try:
             result = body_of(parameters, results, keys)
         except SymopError as error:

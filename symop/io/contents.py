@@ -1,4 +1,4 @@
-"""What a file holds, by its first bytes: for the message when a file of another kind is given."""
+"""The kind of a file by its first bytes, for the message about a file of another kind."""
 
 JSON = "JSON, as of a graph or a program, which so.load and so.Program.load read"
 _ARRAYS = "arrays (safetensors), which so.load_parameters and so.checkpoint.load read"

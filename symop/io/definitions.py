@@ -253,9 +253,9 @@ class Definitions:
             raise FormatError(f"a name is given to calls of operators only, got {shown(op.name)}")
         inputs = _slots(op, [INPUTS] if op.type == DEFERRED.name else [])
         if op.type == DEFERRED.name:
-            given = [self.value(name) for name in inputs.get(INPUTS, [])]
-            waits = self.allowance is not None and not self.allowance.look_at(given)
-            self.define_outputs(op, load_deferred(op, given, waits=waits))
+            operands = [self.value(name) for name in inputs.get(INPUTS, [])]
+            waits = self.allowance is not None and not self.allowance.look_at(operands)
+            self.define_outputs(op, load_deferred(op, operands, waits=waits))
         elif op.type == KEY.name:
             self.define_outputs(op, {"out": self.keys[index]})
         else:
@@ -378,7 +378,7 @@ def _outputs(op: OpDesc, member: Operator, stem: str | None) -> dict[str, list[s
     return result
 
 
-def _matched(what: str, key: str, legal: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def _matched(what: str, key: str, legal: Mapping[str, Any], entries: Mapping[str, Any]) -> str:
     """Returns the slot or output that ``key`` means; it must not be given twice.
 
     Raises:
@@ -389,7 +389,7 @@ def _matched(what: str, key: str, legal: Mapping[str, Any], found: Mapping[str, 
         name = matching(key, list(legal))
     if name is None:
         check_keys(what, {key: None}, legal)
-    if name is None or name in found:
+    if name is None or name in entries:
         raise FormatError(f"{what} {shown(key)} must be given once, got it twice")
     return name
 

@@ -128,11 +128,11 @@ def _take_over(descriptor: int, before: os.stat_result) -> None:
     """Copies the owner and the mode of another file, as far as this user may."""
     mode = stat.S_IMODE(before.st_mode)
     if hasattr(os, "fchown"):
-        made = os.fstat(descriptor)
-        if made.st_uid != before.st_uid:
+        status = os.fstat(descriptor)
+        if status.st_uid != before.st_uid:
             with contextlib.suppress(PermissionError):
                 os.fchown(descriptor, before.st_uid, -1)
-        if made.st_gid != before.st_gid:
+        if status.st_gid != before.st_gid:
             try:
                 os.fchown(descriptor, -1, before.st_gid)
             except PermissionError:  # the new group must not get the permissions of the old one
@@ -217,9 +217,9 @@ def read_bounded(path: PathLike, limit: int) -> bytes:
 
 def _read_up_to(file: BinaryIO, count: int) -> bytes:
     """Returns the next bytes, at most ``count``; allocates no memory for absent bytes."""
-    found = os.fstat(file.fileno())
-    if stat.S_ISREG(found.st_mode):
-        return file.read(min(count, max(found.st_size - file.tell(), 0) + 1))
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode):
+        return file.read(min(count, max(status.st_size - file.tell(), 0) + 1))
     pieces = []
     while count > 0 and (piece := file.read(min(count, _PIECE))):
         pieces.append(piece)
@@ -282,9 +282,10 @@ def load_parameters(path: PathLike, *, limit: int = PARAMETERS_LIMIT) -> dict[st
     data = b""
     try:
         data = _read_parameters(path, limit)
-        found = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
+        tensors = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
         return {
-            name: _as_array(path, name, tensor) for name, tensor in sorted(found, key=itemgetter(0))
+            name: _as_array(path, name, tensor)
+            for name, tensor in sorted(tensors, key=itemgetter(0))
         }
     except safetensors.SafetensorError as error:
         what = contents_of(data)

@@ -47,14 +47,14 @@ def suggestion(name: str, legal: Iterable[str]) -> str:
 
 
 def check_keys(
-    what: str, given: Mapping[str, Any], legal: Mapping[str, Any] | Sequence[str]
+    what: str, entries: Mapping[str, Any], legal: Mapping[str, Any] | Sequence[str]
 ) -> None:
     """Rejects unknown keys.
 
     Raises:
         FormatError: a key is not legal.
     """
-    for key in given:
+    for key in entries:
         if key not in legal:
             among = ", ".join(legal) or "none"
             raise FormatError(f"the {what}s are {among}, got {shown(key)}{suggestion(key, legal)}")
@@ -205,7 +205,7 @@ def load_deferred(op: OpDesc, inputs: Sequence[Node], *, waits: bool = False) ->
     return {key: select(image, int(key)) for key in keys}
 
 
-def _deferred_outputs(expansion: Expansion, given: int) -> int | None:
+def _deferred_outputs(expansion: Expansion, declared: int) -> int | None:
     """Returns the number of outputs of ``expansion``, or None if unknown. Checks its fields."""
     if not isinstance(expansion, (GradExpansion, JvpExpansion)):
         return None
@@ -223,8 +223,8 @@ def _deferred_outputs(expansion: Expansion, given: int) -> int | None:
         if len(expansion.has_heads) != n_ys:
             raise FormatError(f"has_heads must have {n_ys} entries, got {len(expansion.has_heads)}")
         expected, count = n_ys + n_xs + sum(expansion.has_heads), n_xs
-    if given != expected:
-        raise FormatError(f"slot {INPUTS!r} must hold {expected} values, got {given}")
+    if declared != expected:
+        raise FormatError(f"slot {INPUTS!r} must hold {expected} values, got {declared}")
     return count
 
 

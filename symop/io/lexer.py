@@ -58,12 +58,12 @@ class Tokens:
         """Moves to the next token; returns the text of the previous one."""
         before = self.value
         while True:
-            found = _TOKEN.match(self.source, self.position)
-            assert found is not None
-            self.kind = found.lastgroup or ""
-            self.value = found[self.kind]
-            self.spot = Spot(self.line, found.start(self.kind) - self.line_start + 1)
-            self.position = found.end()
+            match = _TOKEN.match(self.source, self.position)
+            assert match is not None
+            self.kind = match.lastgroup or ""
+            self.value = match[self.kind]
+            self.spot = Spot(self.line, match.start(self.kind) - self.line_start + 1)
+            self.position = match.end()
             if self.kind == "newline":
                 self.line, self.line_start = self.line + 1, self.position
             # Inside parentheses a line may be broken anywhere.

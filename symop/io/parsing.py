@@ -245,7 +245,7 @@ class _Parser(Tokens):
             operator = self.operator(kind, len(names), kind_spot)
             keys = list(operator.outputs)
             op.inputs = self.slots(operator, self.arguments(op), kind_spot)
-            op.name = _given_name(names[0], quoted, operator) if names[0] else None
+            op.name = _name_of_label(names[0], quoted, operator) if names[0] else None
         if len(names) != len(keys):
             self.fail(f"{kind} must have {len(keys)} outputs, got {len(names)} names", spot)
         op.outputs = {k: [name] if name else [] for k, name in zip(keys, names, strict=True)}
@@ -416,12 +416,12 @@ def _unquoted(shown: str) -> str:
         return shown
 
 
-def _given_name(label: str, quoted: bool, operator: Operator) -> str | None:
+def _name_of_label(label: str, quoted: bool, operator: Operator) -> str | None:
     """Returns the user's name for a call, from that of its first output; None if automatic."""
     base = label
     if not operator.single:
-        found = re.fullmatch(rf"(.+)\.{re.escape(operator.outputs[0])}_*", label, re.DOTALL)
-        base = label if found is None else found[1]
+        match = re.fullmatch(rf"(.+)\.{re.escape(operator.outputs[0])}_*", label, re.DOTALL)
+        base = label if match is None else match[1]
     if not looks_automatic(base, operator.name):
         return base
     # The automatic name of an operator whose own name is not a word is quoted, too.

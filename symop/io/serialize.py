@@ -143,19 +143,19 @@ def _bytes(text: str | bytes) -> bytes:
 
 def _syntax_message(data: bytes, message: str) -> str:
     """Returns ``message`` with a line and a column in place of a byte offset."""
-    found = re.search(r" \(byte (\d+)\)$", message)
-    before = data if found is None else data[: int(found[1])]
+    match = re.search(r" \(byte (\d+)\)$", message)
+    before = data if match is None else data[: int(match[1])]
     line = before.count(b"\n") + 1
     column = len(before) - before.rfind(b"\n")
-    return f"line {line}, column {column}: {message if found is None else message[: found.start()]}"
+    return f"line {line}, column {column}: {message if match is None else message[: match.start()]}"
 
 
 def _validation_message(data: bytes, message: str) -> str:
     """Returns ``message``, which ends with a JSON path, with the record at that path."""
     reason, _, path = message.partition(" - at ")
     path = path.strip("`").removeprefix("$").removeprefix(".")
-    found = re.match(r"blocks\[(\d+)\]\.(ops|vars)\[(\d+)\]", path)
-    what = "" if found is None else _named(data, int(found[1]), found[2], int(found[3]))
+    match = re.match(r"blocks\[(\d+)\]\.(ops|vars)\[(\d+)\]", path)
+    what = "" if match is None else _named(data, int(match[1]), match[2], int(match[3]))
     return f"{path or 'the text':.200}{what}: {reason:.200}"
 
 

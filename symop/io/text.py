@@ -194,10 +194,10 @@ class Printer:
         inputs = self._inputs(operator, op.inputs)
         return f"{_name(op.type)}({', '.join([*inputs, *_attributes(_changed(operator, op))])})"
 
-    def _inputs(self, operator: Operator, given: Mapping[str, Sequence[str]]) -> list[str]:
+    def _inputs(self, operator: Operator, inputs: Mapping[str, Sequence[str]]) -> list[str]:
         shown = []
         for slot in operator.slots:
-            names = [self.operand(name) for name in given.get(slot.name, [])]
+            names = [self.operand(name) for name in inputs.get(slot.name, [])]
             shown += names if names or slot.variadic else ["None"]
         while shown and shown[-1] == "None":
             shown.pop()

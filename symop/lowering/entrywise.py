@@ -30,9 +30,9 @@ def is_entrywise(y: Node, x: Node) -> bool:
 def _is_so(order: Sequence[Node], y: Node, x: Node, training: bool) -> bool:
     fed = [n for n in order if not n.operands and n is not x and _is_fed(n)]
     schedule = Schedule([y], [x, *fed], bare, training=training)
-    given = [np.empty(n.type.shape, n.type.dtype) for n in (x, *fed)]
+    arrays = [np.empty(n.type.shape, n.type.dtype) for n in (x, *fed)]
     key = (jax.random.key(0), 0) if schedule.needs_key else ()
-    traced = jax.make_jaxpr(lambda values: schedule(values, *key)[0])(given)
+    traced = jax.make_jaxpr(lambda values: schedule(values, *key)[0])(arrays)
     return each_is(_keeps_entries, traced.jaxpr, [True, *[False] * len(fed)])
 
 

@@ -146,24 +146,24 @@ def moved_by_jax(operator: Operator, _key: Any, attributes: Attributes, types: T
     if operator.opaque:
         return False
     kernel = bare_kernel(operator, attributes)
-    given = [(i, one) for i, one in enumerate(types) if one is not None]
-    moving = [i for i, one in given if one.differentiable]
+    present = [(i, one) for i, one in enumerate(types) if one is not None]
+    moving = [i for i, one in present if one.differentiable]
     if not moving:
         return True
 
     def tangents(*values: Any) -> Any:
         inputs: list[Any] = [None] * len(types)
-        for (i, _), value in zip(given, values, strict=True):
+        for (i, _), value in zip(present, values, strict=True):
             inputs[i] = value
         primals = [inputs[i] for i in moving]
         return jax.jvp(_of(kernel, inputs, moving), primals, primals)
 
     try:
-        found = jax.make_jaxpr(tangents)(*[abstract(one) for _, one in given])
+        jaxpr = jax.make_jaxpr(tangents)(*[abstract(one) for _, one in present])
     except Exception:  # of any kind: JAX cannot differentiate the kernel
         return False
     # JAX reports tangents that can only be transposed when it evaluates them.
-    return not binds(found, REVERSE_ONLY)
+    return not binds(jaxpr, REVERSE_ONLY)
 
 
 def _of(kernel: Call, inputs: Sequence[Any], places: Sequence[int]) -> Call:

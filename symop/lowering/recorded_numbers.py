@@ -66,7 +66,7 @@ def value_of(expression: Expression, attributes: Sequence[Any]) -> Any:
 
 
 class Record:
-    """What a kernel does with numbers.
+    """The operations of a kernel on numbers.
 
     Attributes:
         tests: The comparisons of numbers and their results, by their keys.
@@ -176,8 +176,8 @@ class Number:
 
     def is_integer(self) -> bool:
         """Whether the number is an integer."""
-        found = self._value.is_integer()
-        return self._record.tested(("is_integer", self._expression), found)
+        result = self._value.is_integer()
+        return self._record.tested(("is_integer", self._expression), result)
 
     def _computed(self, name: str, *arguments: tuple[Expression, Any]) -> "Number":
         value = _ARITHMETIC[name](*[value for _, value in arguments])

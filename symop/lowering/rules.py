@@ -144,12 +144,12 @@ def _by_kernel(operator: Operator, attributes: Attributes) -> Call:
         types = tuple(None if one is None else type_of(one) for one in inputs)
         refusal = _refusal(operator, attributes, types)
         if moved_by_jax(operator, typed_key(attributes), attributes, types):
-            made = kernel if refusal is None else in_forward(operator, attributes, refusal)
+            function = kernel if refusal is None else in_forward(operator, attributes, refusal)
         elif refusal is None:
-            made = _with_rule(operator, attributes)
+            function = _with_rule(operator, attributes)
         else:
-            made = guard(operator, attributes, None, refusal)
-        return made(*inputs)
+            function = guard(operator, attributes, None, refusal)
+        return function(*inputs)
 
     return call
 
@@ -374,8 +374,10 @@ def _in_reverse(
             return [gradients[i] for i in moving]
 
         linear = Linear(run, refuse, transposed, refusal)
-        found = dict(zip(back.taken, linear(residuals, [tangents[i] for i in moving]), strict=True))
-        moved = [found.get(i) for i in range(len(outputs))]
+        results = dict(
+            zip(back.taken, linear(residuals, [tangents[i] for i in moving]), strict=True)
+        )
+        moved = [results.get(i) for i in range(len(outputs))]
         return result, moved[0] if operator.single else tuple(moved)
 
     return with_jvp(operator, kernel, flagged, rule)
@@ -495,8 +497,8 @@ class _TransposableCall(NamedTuple):
     def run(self, residuals: Values, linear: Values) -> list[Any]:
         """Runs the kernel."""
         kernel = on_arrays(self.operator, self.attributes)
-        found = list_outputs(self.operator, kernel(*self._inputs([*residuals, *linear])))
-        return [_dense(one) for one in found]
+        results = list_outputs(self.operator, kernel(*self._inputs([*residuals, *linear])))
+        return [_dense(one) for one in results]
 
     def moved(
         self, active: Active, values: Values, tangents: Values
@@ -528,9 +530,9 @@ class _TransposableCall(NamedTuple):
         inputs = self._inputs([*residuals, *[None] * len(self.places)])
         gradients = back.run([inputs[i] for i in back.kept], [], self.arrays(cotangents))
         flag = self.operator.training_index
-        given = [i for i in range(len(self.types)) if i != flag]
-        found = dict(zip(given, gradients, strict=True))
-        return [_dense(found[i]) for i in self.places]
+        places = [i for i in range(len(self.types)) if i != flag]
+        by_place = dict(zip(places, gradients, strict=True))
+        return [_dense(by_place[i]) for i in self.places]
 
 
 def _like(type: VarType | None, value: Any) -> Any:

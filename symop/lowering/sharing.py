@@ -80,7 +80,7 @@ def with_numbers(attributes: Attributes, places: Sequence[int], numbers: Sequenc
 
 
 class Reading:
-    """What a kernel reads of the numbers among its attributes.
+    """The use that a kernel makes of the numbers among its attributes.
 
     Attributes:
         places: The attributes that are not constants of the program.
@@ -121,10 +121,10 @@ class Reading:
             for test, expected in self._tests:
                 if value_of(test, attributes) is not expected:
                     return None
-            found = tuple([value_of(one, attributes) for one in self._operands])
+            values = tuple([value_of(one, attributes) for one in self._operands])
         except (ArithmeticError, TypeError):  # TypeError: a root of a negative number is compared
             return None
-        return found if all(type(one) is float for one in found) else None
+        return values if all(type(one) is float for one in values) else None
 
     def arguments(self, attributes: Attributes, operands: Sequence[Any]) -> dict[str, Any]:
         """Returns arguments of the kernel, by name, that hold ``operands``."""
@@ -163,13 +163,13 @@ def reading_of(
     if len(known) >= _PATHS:
         always = set(places).intersection(*[one.places for one in known])
         return reading_of(operator, tuple(sorted(always)), attributes, types)
-    found = _found(operator, places, attributes, types)
-    constants = tuple([i for i in places if i not in found.places])
-    known.append(found.fixed(constants, attributes))
-    return found, found.values(attributes) or ()
+    reading = _find(operator, places, attributes, types)
+    constants = tuple([i for i in places if i not in reading.places])
+    known.append(reading.fixed(constants, attributes))
+    return reading, reading.values(attributes) or ()
 
 
-def _found(
+def _find(
     operator: Operator,
     places: Places,
     attributes: Attributes,
@@ -245,13 +245,13 @@ def _traced(
         ]
         record = Record(lambda _: stand_in)
         records.append(record)
-        given = [*numbers, *[record.number(i, attributes[i]) for i in recorded]]
+        arguments = [*numbers, *[record.number(i, attributes[i]) for i in recorded]]
         places = (*traced, *recorded)
-        return operator.run(tuple(inputs), with_numbers(attributes, places, given))
+        return operator.run(tuple(inputs), with_numbers(attributes, places, arguments))
 
     present = [abstract(one) for one in types if one is not None and one is not TRAINING_TYPE]
-    made = jax.make_jaxpr(run)([attributes[i] for i in traced], 1.0, *present)
-    return made, records[-1]
+    jaxpr = jax.make_jaxpr(run)([attributes[i] for i in traced], 1.0, *present)
+    return jaxpr, records[-1]
 
 
 def _followed(jaxpr: Any, given: Sequence[bool]) -> list[bool] | None:
@@ -318,11 +318,11 @@ def form_of(order: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Nod
     wiring = [tuple([None if x is None else index[x] for x in node.inputs]) for node in order]
     places = [(node, i) for node in order for i in _places(node)]
     ends = tuple([index[node] for node in outputs])
-    given = tuple([node.type for node in inputs])
+    types = tuple([node.type for node in inputs])
     steps = tuple([(one.op, _key_of(one), at) for one, at in zip(order, wiring, strict=True)])
     skeleton = tuple([(one.op, at) for one, at in zip(order, wiring, strict=True)])
     numbers = tuple([node.attributes[i] for node, i in places])
-    return Form((steps, given, ends), (skeleton, ends), numbers, places)
+    return Form((steps, types, ends), (skeleton, ends), numbers, places)
 
 
 def _places(node: Node) -> Places:
@@ -375,8 +375,8 @@ def choosing(
     def choose(among: Places) -> Choice:
         chosen = tuple([places[i] for i in among])
         reading, operands = reading_of(operator, chosen, attributes, types())
-        found = tuple([places.index(i) for i in reading.places])
-        return Choice(found, (reading,), operands) if found else ALL_CONSTANT
+        indices = tuple([places.index(i) for i in reading.places])
+        return Choice(indices, (reading,), operands) if indices else ALL_CONSTANT
 
     return choose
 

@@ -22,7 +22,7 @@ from registry.operator.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
 from registry.xla.barrier import barrier
-from symop.autodiff.accumulation import is_sum
+from symop.graph.algebra import is_sum
 from symop.graph.nodes import (
     ARRAY,
     CONSTANT,
@@ -201,10 +201,12 @@ class Schedule:
         try:
             explicit = on_explicit_axes(values)
             for call, inputs, place in self._steps:
-                given = [held[i] for i in inputs]
+                operands = [held[i] for i in inputs]
                 label = self._labels.get(place)
                 with _UNNAMED if label is None else jax.named_scope(label):
-                    held[place] = call_on_explicit_axes(call, given) if explicit else call(*given)
+                    held[place] = (
+                        call_on_explicit_axes(call, operands) if explicit else call(*operands)
+                    )
         except Exception as error:
             name, origin = self._built.get(place, ("a value", None))
             error.add_note(f"  in {name}{self._turn(place)}{built_at(origin)}")

@@ -74,8 +74,8 @@ def _run(*values: Any, function: Linear, split: int) -> list[Any]:
 def _types(*values: Any, function: Linear, split: int) -> list[Any]:
     stand_ins = [struct_of(one, one.shape, one.sharding) for one in values]
     run = functools.partial(call_on_explicit_axes, function.run)
-    found: Any = jax.make_jaxpr(run)([stand_ins[:split], stand_ins[split:]]).out_avals
-    return [one.strip_weak_type() for one in found]
+    types: Any = jax.make_jaxpr(run)([stand_ins[:split], stand_ins[split:]]).out_avals
+    return [one.strip_weak_type() for one in types]
 
 
 def _moved(values: Values, tangents: Values, *, function: Linear, split: int) -> Any:

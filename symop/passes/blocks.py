@@ -21,6 +21,7 @@ import numpy as np
 
 from registry.operator.operator import Operator
 from registry.table import get
+from symop.graph.algebra import is_product
 from symop.graph.nodes import Node, array, constant
 from symop.passes.factors import labels_of_product
 from symop.passes.linearity import linear_places, types_of
@@ -84,9 +85,9 @@ class Blocks:
         if self.n_rows < 2:
             return
         for node in [direction, *(one for one in order if one in moving)]:
-            found = self._source(node) or self._through(node)
-            if found and len(found) < self.n_rows:
-                self.parts[node] = found
+            own = self._source(node) or self._through(node)
+            if own and len(own) < self.n_rows:
+                self.parts[node] = own
             elif (contraction := self._contraction(node)) is not None:
                 self.contractions[node] = contraction
 
@@ -119,7 +120,7 @@ class Blocks:
         if places is None or any(node.inputs[i] not in self.parts for i in moving):
             return None
         known = {i: self.parts[_input(node, i)] for i in moving}
-        found: dict[Rows, Node] = {}
+        sums: dict[Rows, Node] = {}
         for rows in dict.fromkeys(one for parts in known.values() for one in parts):
             own = tuple(i for i in moving if rows in known[i])
             result = self._rows_of(node, own, rows)
@@ -130,8 +131,8 @@ class Blocks:
                 for i, one in enumerate(node.inputs)
             ]
             part = self._applied(node, inputs)
-            found[result] = get("add")(found[result], part) if result in found else part
-        return found
+            sums[result] = get("add")(sums[result], part) if result in sums else part
+        return sums
 
     def _contraction(self, node: Node) -> Contraction | None:
         """Returns how ``node`` sums over rows of its only input that depends on the direction."""
@@ -158,14 +159,14 @@ class Blocks:
 
     def _applied(self, node: Node, inputs: Sequence[Node | None]) -> Node:
         assert isinstance(node.op, Operator)
-        made: Node = Node.emitter.emit(node.op, tuple(inputs), node.attributes, None)
-        return made
+        result: Node = Node.emitter.emit(node.op, tuple(inputs), node.attributes, None)
+        return result
 
     # Products ------------------------------------------------------------------------------------
 
     def terms_of(self, node: Node) -> list[Term] | None:
         """Returns the sum over all directions of a product of two values with parts."""
-        if node.op is not get("multiply") or any(one not in self.parts for one in node.inputs):
+        if not is_product(node) or any(one not in self.parts for one in node.inputs):
             return None
         x, y = (_input(node, i) for i in (0, 1))
         if not x.type.shape == y.type.shape == node.type.shape:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from registry.operator.operator import Operator
 from registry.table import get
 from registry.types import VarType
+from symop.graph.algebra import is_product, summands
 from symop.graph.nodes import (
     CONSTANT,
     TRAINING,
@@ -173,23 +174,23 @@ class _Sums:
             return
         slices, known = dict[Node, Node](), dict[Node, Node]()
         for parameter, operand, mapped in inside.operands():
-            given = operand
+            value = operand
             if operand in inside.moving:
-                given = stacked[operand] if operand in inside.whole else self.known[operand]
+                value = stacked[operand] if operand in inside.whole else self.known[operand]
             if mapped:
                 if operand in inside.whole:  # slices come first, and directions after them
-                    axes = (1, 0, *range(2, given.ndim))
-                    given = get("permute_dims")(given, axes=axes)
-                type = VarType(given.type.shape[1:], given.type.dtype)
-                slices[stand_in := placeholder("slice", type)] = given
-                given = stand_in
-            known[parameter] = given
+                    axes = (1, 0, *range(2, value.ndim))
+                    value = get("permute_dims")(value, axes=axes)
+                type = VarType(value.type.shape[1:], value.type.dtype)
+                slices[stand_in := placeholder("slice", type)] = value
+                value = stand_in
+            known[parameter] = value
         series = {one: known.pop(one) for one in inside.parameters(inside.whole)}
         totals = {one: known.pop(one) for one in inside.parameters(inside.summed)}
         results = [inside.body.results[one.index] for one in inside.selected]
         sums = _Sums(series, self._weights, totals, count=self._count)
-        made = over_directions(sums.of(substitute(results, known)), slices)
-        self.known.update(zip(inside.selected, made, strict=True))
+        sums_of_slices = over_directions(sums.of(substitute(results, known)), slices)
+        self.known.update(zip(inside.selected, sums_of_slices, strict=True))
 
 
 def reads_totals_alone(
@@ -323,7 +324,7 @@ class _Plan:
         """Plans ``node`` for each direction, without factors that are the same for all of them."""
         factor: Node | None = None
         core = node
-        if node.op is get("multiply"):
+        if is_product(node):
             pairs = [self._factored(_input(node, i), node) for i in (0, 1)]
             if any(one is not None for _, one in pairs):
                 core = get("multiply")(*[one for one, _ in pairs])
@@ -343,13 +344,12 @@ class _Plan:
 
     def _factor_step(self, node: Node, like: Node) -> tuple[Node, Node] | None:
         """Splits one factor off ``node``, if it has the shape of ``like``."""
-        if node.types != like.types or not isinstance(node.op, Operator):
+        if node.types != like.types:
             return None
-        if node.op is get("negative"):
-            return _input(node, 0), constant(-1.0, like.type)
-        if node.op is get("add") and node.inputs[0] is node.inputs[1]:
-            return _input(node, 0), constant(2.0, like.type)
-        if node.op is get("multiply"):
+        parts = summands(node) or []
+        if len({one for _, one in parts}) == 1 and parts[0][1].types == like.types:
+            return parts[0][1], constant(float(sum(number for number, _ in parts)), like.type)
+        if is_product(node):
             for i, j in ((0, 1), (1, 0)):
                 moving, fixed = _input(node, i), _input(node, j)
                 if fixed not in self._moving and moving.types == like.types:
@@ -381,8 +381,8 @@ class _Inside:
         """Returns each parameter with its operand, and whether it is mapped."""
         assert isinstance(self.source.op, Operator)
         n_mapped = self.source.op.attribute_dict(self.source.attributes)["n_mapped"]
-        given = [one for one in self.source.inputs[2:] if one is not None]
-        pairs = zip(self.body.parameters, given, strict=True)
+        operands = [one for one in self.source.inputs[2:] if one is not None]
+        pairs = zip(self.body.parameters, operands, strict=True)
         return [(one, operand, i < n_mapped) for i, (one, operand) in enumerate(pairs)]
 
     def parameters(self, operands: Collection[Node]) -> list[Node]:
@@ -422,8 +422,8 @@ def _of_sums(node: Node, places: Places, sums: dict[Node, Node]) -> Node:
     inputs = tuple(
         sums[_input(node, i)] if i in places else one for i, one in enumerate(node.inputs)
     )
-    made: Node = Node.emitter.emit(node.op, inputs, node.attributes, None)
-    return with_left(made, places[0]) if len(places) == 1 else made
+    result: Node = Node.emitter.emit(node.op, inputs, node.attributes, None)
+    return with_left(result, places[0]) if len(places) == 1 else result
 
 
 def _of_series(
@@ -440,11 +440,11 @@ def _of_series(
         sums = [_summed(one, weights) for one in stacked[: len(values)]]
         return sums, stacked[len(values) :]
     only = {one: get("reshape")(ways, shape=one.type.shape) for one, ways in series.items()}
-    made = substitute(values, only)
+    values_at = substitute(values, only)
     if weights is None:
-        return made, []
+        return values_at, []
     factor = get("reshape")(weights, shape=())
-    return [get("multiply")(one, _cast(factor, one)) for one in made], []
+    return [get("multiply")(one, _cast(factor, one)) for one in values_at], []
 
 
 def _summed(stacked: Node, weights: Node | None) -> Node:
@@ -516,18 +516,18 @@ def _of_basis(
     along = placeholder("along", direction.type)
     order = topological([*values, *whole])
     blocks = Blocks(order, reaching(order, [direction]), direction, along)
-    found = {one: terms for one in values if (terms := blocks.terms_of(one)) is not None}
-    rest = [one for one in values if one not in found]
+    by_terms = {one: terms for one in values if (terms := blocks.terms_of(one)) is not None}
+    rest = [one for one in values if one not in by_terms]
     border = _border([*rest, *whole], blocks)
     parts = [part for one in border for part in blocks.needed(one)]
-    products = [term.product for terms in found.values() for term in terms]
+    products = [term.product for terms in by_terms.values() for term in terms]
     each = list(dict.fromkeys([*parts, *products]))
-    made = over_directions(each, {along: array(blocks.basis())})
-    stacked = dict(zip(each, made, strict=True))
+    computed_parts = over_directions(each, {along: array(blocks.basis())})
+    stacked = dict(zip(each, computed_parts, strict=True))
     spread = {one: blocks.spread(one, stacked) for one in border}
     computed, kept = _of_series(rest, whole, {direction: directions, **spread}, None)
     sums = dict(zip(rest, computed, strict=True))
-    for one, terms in found.items():
+    for one, terms in by_terms.items():
         sums[one] = _sum_of_terms(terms, stacked, one)
     return [sums[one] for one in values], kept
 
@@ -569,8 +569,10 @@ def over_directions(values: Sequence[Node], series: Mapping[Node, Node]) -> list
     body = body_of([*slices.values(), *inside.values()], results, random_keys(nodes))
     reads_flag = any(one.op is TRAINING for one in nodes)
     flag = training_flag() if reads_flag else False
-    made = get("vmap")(*series.values(), *outside, training=flag, body=body, n_mapped=len(series))
-    return list(made) if isinstance(made, tuple) else [made]
+    stacked = get("vmap")(
+        *series.values(), *outside, training=flag, body=body, n_mapped=len(series)
+    )
+    return list(stacked) if isinstance(stacked, tuple) else [stacked]
 
 
 def _is_outside(node: Node, moving: set[Node]) -> bool:

@@ -67,17 +67,17 @@ def rows_of_result(
     return result
 
 
-def _followed(jaxpr: Any, given: Sequence[Rows | None]) -> list[Rows | None]:
+def _followed(jaxpr: Any, operands: Sequence[Rows | None]) -> list[Rows | None]:
     """Returns the rows of the outputs of a jaxpr for those of its inputs."""
-    found = dict(zip(jaxpr.invars, given, strict=True))
+    rows = dict(zip(jaxpr.invars, operands, strict=True))
 
     def rows_of(atom: Any) -> Rows | None:
-        return None if isinstance(atom, Literal) else found.get(atom)
+        return None if isinstance(atom, Literal) else rows.get(atom)
 
     for equation in jaxpr.eqns:
         inputs = [rows_of(one) for one in equation.invars]
         if any(one is not None for one in inputs):
-            found.update(zip(equation.outvars, _step(equation, inputs), strict=True))
+            rows.update(zip(equation.outvars, _step(equation, inputs), strict=True))
     return [rows_of(one) for one in jaxpr.outvars]
 
 
@@ -95,10 +95,10 @@ def _step(equation: Any, inputs: Sequence[Rows | None]) -> Sequence[Rows | None]
 
 
 def _same(equation: Any, inputs: Sequence[Rows | None]) -> Rows:
-    found = {one for one in inputs if one is not None}
-    if len(found) > 1:
+    rows = {one for one in inputs if one is not None}
+    if len(rows) > 1:
         raise _MixedError
-    return found.pop()
+    return rows.pop()
 
 
 def _broadcast(equation: Any, inputs: Sequence[Rows | None]) -> Rows:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from registry.table import get
+from symop.graph.algebra import is_product, summands
 from symop.graph.nodes import Node, residuals, topological
 from symop.passes.linearity import degrees
 
@@ -51,5 +51,5 @@ def linear_values(values: Sequence[Node], directions: Collection[Node]) -> list[
 def _is_scaled(node: Node, degree: Mapping[Node, int]) -> bool:
     """Whether a linear value is another one of its type, times a factor."""
     own = {one for one in node.inputs if one is not None and one in degree}
-    scales = node.op in (get("multiply"), get("negative"), get("add"))
+    scales = is_product(node) or summands(node) is not None
     return scales and len(own) == 1 and own.pop().types == node.types

@@ -98,12 +98,12 @@ class Uses:
             for i, one in enumerate(node.inputs)
         )
         program = program_of(node.op, types, node.attributes)
-        given = [
+        states = [
             known.get(one, DATA if one in self._moving else None)
             for i, one in enumerate(node.inputs)
             if one is not None and i != flag
         ]
-        results = walk.through(program.jaxpr, given)
+        results = walk.through(program.jaxpr, states)
         if len(results) == 1:
             yield node, results[0]
             return
@@ -169,9 +169,9 @@ class _Walk:
         if self.best is None or _RANKS[use.role] < _RANKS[self.best.role]:
             self.best = use
 
-    def through(self, jaxpr: Jaxpr, given: Sequence[_State]) -> list[_State]:
+    def through(self, jaxpr: Jaxpr, states: Sequence[_State]) -> list[_State]:
         """Returns the states of the results of a jaxpr from those of its inputs."""
-        known: dict[Any, _State] = dict(zip(jaxpr.invars, given, strict=True))
+        known: dict[Any, _State] = dict(zip(jaxpr.invars, states, strict=True))
 
         def of(atom: Any) -> _State:
             return None if isinstance(atom, JaxLiteral) else known.get(atom)

@@ -1,7 +1,7 @@
-"""What a graph costs on a mesh, told before it is compiled, and how its values stay split.
+"""The cost of a graph on a mesh, known before it is compiled; constraints that keep values split.
 
-``factors`` says, for each primitive of JAX, which axes of its operands are which axes of its
-results. ``propagation`` follows shardings through a jaxpr by these, and collects what must be
-exchanged. ``plan`` does so for a graph and its gradients, and ``proposing`` searches for rules.
-The package imports what computes a graph and lower layers; ``plan.plan`` is its door.
+``propagation`` follows shardings through a jaxpr, and collects the exchanges that they require.
+``plan`` does so for a graph, its gradients and the ``updating`` of its parameters; ``proposing``
+searches for rules. ``activations`` keeps values of a batch split by examples. This package imports
+``symop.training`` and below. Its entry points are ``plan.plan`` and ``proposing.propose_rules``.
 """

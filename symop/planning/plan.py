@@ -65,7 +65,7 @@ class Held(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """What devices exchange in a step at the request of one call.
+    """The exchange between devices in a step that one call requires.
 
     Attributes:
         kind: ``all-reduce``, ``all-gather``, ``all-to-all`` or ``collective-permute``.
@@ -87,7 +87,7 @@ class Exchange(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a training step costs on a mesh; prints as tables.
+    """The cost of a training step on a mesh; prints as tables.
 
     Attributes:
         sizes: the sizes of the mesh axes.
@@ -226,10 +226,10 @@ class TracedStep:
         self.parameters = [n for n in self._loss.list_arguments() if n not in inputs]
         needed = variables_of([self._loss.node])
         self._moving = [name for name in self.parameters if name in needed]
-        self._function = self._made()
+        self._function = self._build()
         self._traced: dict[Any, tuple[Any, Any]] = {}
 
-    def _made(self) -> "_Labelled":
+    def _build(self) -> "_Labelled":
         return _Labelled(self._loss.nodes, self._loss.also, training=True, wrt=self._moving)
 
     def plan(self, mesh: Any, rules: Rules, *, constrained: bool = False) -> Plan:
@@ -256,7 +256,7 @@ class TracedStep:
         }
         function = self._function
         if constrained:
-            function = self._made()
+            function = self._build()
             shardings = {name: one.sharding for name, one in held.items()}
             function.split(shardings, self._inputs, sizes)
         seen, values = self._followed(function, held, sizes)

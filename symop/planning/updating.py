@@ -1,4 +1,4 @@
-"""What devices exchange when an optimizer updates parameters that are split over them.
+"""Exchanges between devices when an optimizer updates parameters that are split over them.
 
 An optimizer that works entry by entry exchanges nothing. Norms of gradients or parameters are
 reduced over devices, and what multiplies whole matrices gathers them.

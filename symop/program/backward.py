@@ -117,7 +117,7 @@ def gradients(
         for name, node in zip(wanted, inner, strict=True)
         if derived_by is not None and (named is not None or name in derived_by)
     ]
-    found = known_gradients(
+    nodes = known_gradients(
         [replay.values[y.name] for y in ys],
         inner,
         heads,
@@ -125,15 +125,15 @@ def gradients(
         arguments,
         None if remat is None else replay.resolved(remat),
     )
-    made = {name: node for name, node in zip(wanted, found, strict=True) if node is not None}
-    written = write(block, {grad_name(name): one for name, one in made.items()}, replay.labels)
+    by_name = {name: node for name, node in zip(wanted, nodes, strict=True) if node is not None}
+    written = write(block, {grad_name(name): one for name, one in by_name.items()}, replay.labels)
     pairs: Pairs = [(block.variable(name), written.get(grad_name(name))) for name in wanted]
     return [one for one in pairs if one[1] is not None or named is not None]
 
 
-def _listed(given: Any) -> list[Any]:
+def _listed(values: Any) -> list[Any]:
     """Returns variables or their names as a list."""
-    return [given] if isinstance(given, (Variable, str)) else list(given)
+    return [values] if isinstance(values, (Variable, str)) else list(values)
 
 
 def _name(block: Block, one: Variable | str) -> str:

@@ -317,9 +317,9 @@ class Block:
         """
         if state not in self.variables or not self.variables[state].persistable:
             raise ProgramError(f"update: {state!r} must be a parameter or a state, and is neither")
-        kept, given = self.values[state].type, self.values[value].type
-        if kept.strong() is not given.strong():
-            raise ProgramError(f"update: {state!r} must become a value of type {kept}, got {given}")
+        kept, new = self.values[state].type, self.values[value].type
+        if kept.strong() is not new.strong():
+            raise ProgramError(f"update: {state!r} must become a value of type {kept}, got {new}")
         self.desc.updates[state] = value
         self.serial += 1
 
@@ -372,7 +372,7 @@ class Block:
         desc = next((one for one in reversed(self.desc.ops) if name in _outputs(one)), None)
         if desc is None or desc.type != operator.name:
             return None
-        left, right = (one for given in desc.inputs.values() for one in given)
+        left, right = (one for names in desc.inputs.values() for one in names)
         if not {left, right}.isdisjoint(self._leaves.values()):
             return None  # it compares with a number
         if desc is self.desc.ops[-1]:
@@ -414,7 +414,7 @@ class Block:
         groups = operator.input_groups(names)
         desc = OpDesc(
             operator.name,
-            {slot.name: list(given) for slot, given in groups if given},
+            {slot.name: list(members) for slot, members in groups if members},
             {key: [one] for key, one in outputs.items()},
             plain_attributes(operator, attributes, self.sub_blocks),
             name,
@@ -458,7 +458,7 @@ class Block:
         for op in reversed(self.desc.ops):
             if not needed.isdisjoint(_outputs(op)):
                 derives = derives or op.gradient_of is not None
-                needed.update(name for given in op.inputs.values() for name in given)
+                needed.update(name for inputs in op.inputs.values() for name in inputs)
         return {differentiated(name) for name in needed} if derives else None
 
     def types(self) -> dict[str, VarType]:
@@ -593,8 +593,8 @@ class VariableEmitter:
         blocks = [one.block for one in inputs if isinstance(one, Variable)]
         if not blocks:
             raise ArgumentError(f"{operator.name}: an input must be a variable, got none")
-        made = blocks[0].call(operator, inputs, attributes, name)
-        return made[0] if len(made) == 1 else tuple(made)
+        results = blocks[0].call(operator, inputs, attributes, name)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> _Filled:
         """Returns a number in every entry of ``type``."""

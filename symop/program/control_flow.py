@@ -37,11 +37,11 @@ def on_variables(flow: Callable[..., Any], *values: Any, apart: bool = True) -> 
     named = _Named(blocks[0], apart=apart)
     with _as_symbols(named):
         entering = _symbol if apart else _function
-        given = jax.tree_util.tree_unflatten(tree, [entering(one) for one in leaves])
-        found, nested = flat(flow(*given))
-        nodes = [named(one) for one in found]
-    made = enter(blocks[0], nodes, named.labels)
-    return jax.tree_util.tree_unflatten(nested, made)
+        arguments = jax.tree_util.tree_unflatten(tree, [entering(one) for one in leaves])
+        symbols, nested = flat(flow(*arguments))
+        nodes = [named(one) for one in symbols]
+    variables = enter(blocks[0], nodes, named.labels)
+    return jax.tree_util.tree_unflatten(nested, variables)
 
 
 def also_on_variables(flow: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +55,9 @@ def also_on_variables(flow: Callable[..., Any]) -> Callable[..., Any]:
         leaves, _ = flat((args, options))
         if not any(isinstance(one, Variable) for one in leaves):
             return flow(*args, **options)
-        return on_variables(lambda given, more: flow(*given, **more), args, options, apart=False)
+        return on_variables(
+            lambda positional, more: flow(*positional, **more), args, options, apart=False
+        )
 
     return run
 
@@ -101,8 +103,8 @@ class _Named:
         if not self._apart or self.labels[source][index] == value.name:
             return value.node
         if value.name not in self._stand_ins:
-            made = self._stand_ins[value.name] = placeholder(value.name, value.type)
-            self.labels[made] = {0: value.name}
+            stand_in = self._stand_ins[value.name] = placeholder(value.name, value.type)
+            self.labels[stand_in] = {0: value.name}
         return self._stand_ins[value.name]
 
 

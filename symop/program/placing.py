@@ -53,7 +53,7 @@ def _owner(name: str, parameters: Mapping[str, VarDesc]) -> str:
     return starts[max(matches, key=len)] if matches else ""
 
 
-def made_on(placement: Placement | None, name: str, make: Any, key: Any) -> Any:
+def make_on(placement: Placement | None, name: str, make: Any, key: Any) -> Any:
     """Returns ``make(key)``, no part of which is made on another device than its own."""
     if placement is None:
         return make(key)

@@ -28,7 +28,7 @@ from symop.io.serialize import LIMIT, decode, encode
 from symop.io.text import program_text
 from symop.passes.uses import Uses
 from symop.program.block import Block, Variable
-from symop.program.placing import made_on, placement_of_block
+from symop.program.placing import make_on, placement_of_block
 from symop.program.run import Runner
 from symop.program.scope import Scope
 from symop.program.symbols import from_symbol_desc, to_symbol_desc
@@ -277,28 +277,28 @@ class Program:
             raise ProgramError(f"update: {state!r} must be updated once, and is updated already")
         self._block.set_update(state, self._named(value))
 
-    def _named(self, given: Any) -> str:
-        if isinstance(given, Variable):
-            if given.block is not self._block:
+    def _named(self, variable: Any) -> str:
+        if isinstance(variable, Variable):
+            if variable.block is not self._block:
                 raise ProgramError(
-                    f"program: a variable must be of this program, got {given.name!r} of another"
+                    f"program: a variable must be of this program, got {variable.name!r} of another"
                 )
-            return given.name
-        if not isinstance(given, str):
+            return variable.name
+        if not isinstance(variable, str):
             raise ArgumentError(
-                f"program: a variable or its name must be given, got {type(given).__name__}"
+                f"program: a variable or its name must be given, got {type(variable).__name__}"
             )
-        return self._block.variable(given).name
+        return self._block.variable(variable).name
 
-    def _listed(self, given: Given | Sequence[Given]) -> list[str]:
-        if isinstance(given, (str, Variable)):
-            return [self._named(given)]
-        if not isinstance(given, (list, tuple)):
+    def _listed(self, variables: Given | Sequence[Given]) -> list[str]:
+        if isinstance(variables, (str, Variable)):
+            return [self._named(variables)]
+        if not isinstance(variables, (list, tuple)):
             raise ArgumentError(
                 "program: variables or their names must be given, one or a list, got "
-                f"{type(given).__name__}"
+                f"{type(variables).__name__}"
             )
-        return [self._named(one) for one in given]
+        return [self._named(one) for one in variables]
 
     def append_op(
         self,
@@ -331,10 +331,10 @@ class Program:
         with self._block.atomically():
             # Not emitted as a call: an operator without inputs could not determine its program.
             slots = {matching(key, operator.slot_names) or key: one for key, one in inputs.items()}
-            given, values, name = operator.bind((), {**slots, **(attrs or {})})
-            member = operator.resolved(given, values)
-            made = tuple(self._block.call(member, given, values, name))
-            pairs = zip(operator.visible, made, strict=False)
+            operands, values, name = operator.bind((), {**slots, **(attrs or {})})
+            member = operator.resolved(operands, values)
+            results = tuple(self._block.call(member, operands, values, name))
+            pairs = zip(operator.visible, results, strict=False)
             shown = {operator.outputs[i]: one for i, one in pairs}
             for key, kept in (outputs or {}).items():
                 output = matching(key, list(shown))
@@ -343,7 +343,7 @@ class Program:
                         f"{type}: the outputs must be among {', '.join(shown)}, got {key!r}"
                     )
                 self.update(kept, shown[output])
-        return made if len(made) > 1 or operator.variadic_output else made[0]
+        return results if len(results) > 1 or operator.variadic_output else results[0]
 
     # Records
 
@@ -535,13 +535,13 @@ class Program:
             key = jax.random.fold_in(root, number)
         else:
             key = jax.random.key(seed)
-        found, placement = {}, self._placement
+        arrays, placement = {}, self._placement
         uses = Uses(list(self._block.values.values()))
         for i, name in enumerate(names):
             node, attrs = self._block.values[name], self._block.variables[name].attrs
             make = partial(variable_value, name, node, attrs.get("initial"), uses=uses)
-            found[name] = made_on(placement, name, make, jax.random.fold_in(key, i))
-        self.scope.update(found)
+            arrays[name] = make_on(placement, name, make, jax.random.fold_in(key, i))
+        self.scope.update(arrays)
 
     def place(self, mesh: Any, rules: Rules | None = None) -> None:
         """Puts the parameters and states on a mesh, where the following runs compute.
@@ -642,8 +642,8 @@ class Program:
         if self.scope.ready is None:  # nothing has run since a value was set
             self._place_values(placement)
         with placement.current():
-            given = feed if isinstance(feed, Share) else fed
-            return placement.finished(runner.run(placement.put_feed("run", given), self))
+            batch = feed if isinstance(feed, Share) else fed
+            return placement.finished(runner.run(placement.put_feed("run", batch), self))
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))

@@ -146,26 +146,26 @@ class Runner:
         self._careful = False
         self._rows = any(one.type.kind is not VarKind.LOD_TENSOR for one in graph.outputs)
         self._compiled = DonatingStep(self._run)
-        self.run: RunOnce = self._made_run()
+        self.run: RunOnce = self._make_run()
 
     def _run(self, written: list[Any], *rest: Any) -> list[list[Any]]:
         # Fed values come one by one: for a dict, JAX would sort the keys in each call.
         feeds, rest = rest[: len(self._feeds)], rest[len(self._feeds) :]
         (read,), key = (rest[:1], rest[1:]) if self._read else (([],), rest)
-        given = [*map(unpack, written), *read, *feeds]
+        operands = [*map(unpack, written), *read, *feeds]
         nodes: dict[Name, Node] = {name: self._own[name] for name in self.kept}
         nodes.update(self._feeds)
-        for (name, node), value in zip(nodes.items(), given, strict=True):
+        for (name, node), value in zip(nodes.items(), operands, strict=True):
             self._require_type(name, node, value)
         # A Python number is weakly typed: it would take the dtype of the other operand.
         types = [node.type.strong() for node in nodes.values()]
-        exact = [settled(one, type) for one, type in zip(given, types, strict=True)]
+        exact = [settled(one, type) for one, type in zip(operands, types, strict=True)]
         results, _ = self._schedule(exact, *key)
-        found = results[self._count :]
+        fetched = results[self._count :]
         for i in self._copied:
-            found[i] = jax.tree_util.tree_map(jnp.copy, found[i])
+            fetched[i] = jax.tree_util.tree_map(jnp.copy, fetched[i])
         new = constrained_by(self._placement, self._updated, results[: self._count])
-        return [[_as_given(one) for one in part] for part in (new, found)]
+        return [[_as_given(one) for one in part] for part in (new, fetched)]
 
     def lower(self) -> Any:
         """Lowers the run for values of the declared types, like ``jax.jit(...).lower``."""
@@ -191,7 +191,7 @@ class Runner:
         shown = name if isinstance(name, str) else f"{name[0]}..{name[-1]}"
         raise FeedError(f"{shown}: {what} of type {declared} must be given, got {got}")
 
-    def _made_run(self) -> RunOnce:
+    def _make_run(self) -> RunOnce:
         """Returns ``run`` for runs that follow one of the same kind, as a closure.
 
         It reads local variables: each attribute lookup costs a hundredth of a small jitted call.
@@ -205,38 +205,38 @@ class Runner:
             cell = scope.cell
             if scope.ready is not steady or len(feed) != count:
                 return self._first(feed, program, key)
-            given: list[Any] = room[:]
+            operands: list[Any] = room[:]
             try:
                 for name in fed:
                     value = feed[name]
                     if value.__class__ is not array_class:
                         self._look_at(name, value)
-                    given.append(value)
+                    operands.append(value)
             except LookupError:
                 return self._first(feed, program, key)
             try:
                 with cell.lock:
                     if cell.given:
                         raise ChangedError  # a signal handler interrupts another run
-                    cell.given = given
+                    cell.given = operands
                     last = cell.last  # a change by a handler from here on empties ``given``
                     if scope.ready is not steady:
                         raise ChangedError
                     before = last[0]
-                    given[0] = before[0]  # an error if either was emptied
-                    donate(last.extend, given)
+                    operands[0] = before[0]  # an error if either was emptied
+                    donate(last.extend, operands)
                     pair = last[0]
                     if pair is before:
                         raise ChangedError
-                    given.clear()  # no batch is kept until the next run
+                    operands.clear()  # no batch is kept until the next run
             except (ChangedError, KeepsError, IndexError):
                 return self._first(feed, program, key)
             except Exception as error:
-                return self._after(error, given[0] if given else (), feed, program, key)
-            found = pair.pop()  # the fetched values belong to the user alone
+                return self._after(error, operands[0] if operands else (), feed, program, key)
+            fetched = pair.pop()  # the fetched values belong to the user alone
             if rows:
-                found = [unpack(one) for one in found]
-            return found[0] if single else found
+                fetched = [unpack(one) for one in fetched]
+            return fetched[0] if single else fetched
 
         return run
 
@@ -285,40 +285,42 @@ class Runner:
         scope, home = program.scope, deque[Any](maxlen=1)
         if self._updated and scope.ready is not self._updated:
             scope.expect(self._updated)
-        given: list[Any] = [None]
+        operands: list[Any] = [None]
         with scope.cell.lock:
-            scope.cell.start(given)
+            scope.cell.start(operands)
             if self._updated:
                 if scope.ready is not self._updated:
                     raise ChangedError
                 home = scope.cell.last
         written, rest = self._kept_values(program)
-        _fill(given, [[_as_given(one) for one in written], *feed.values(), *rest, *key])
+        _fill(operands, [[_as_given(one) for one in written], *feed.values(), *rest, *key])
         # JAX warns about donated values that have no memory yet.
         keeping = any(map(_has_no_room, written))
         try:
-            found = self._replaced(home, given, scope, keeping=keeping)
+            fetched = self._replaced(home, operands, scope, keeping=keeping)
         except ChangedError:
             raise
         except Exception as error:
             return self._after(error, written, feed, program, key)
-        given.clear()
-        found = [unpack(one) for one in found]
-        return found[0] if self._single else found
+        operands.clear()
+        fetched = [unpack(one) for one in fetched]
+        return fetched[0] if self._single else fetched
 
-    def _replaced(self, home: Any, given: list[Any], scope: Scope, *, keeping: bool) -> list[Any]:
+    def _replaced(
+        self, home: Any, operands: list[Any], scope: Scope, *, keeping: bool
+    ) -> list[Any]:
         """Returns the fetched values; ``home`` holds the updated ones."""
         step = self._compiled
         try:
             # A host callback may read the scope, so nothing waits for one while holding the lock.
             with contextlib.nullcontext() if keeping else scope.cell.lock:
-                pair = (step.replace_keeping if keeping else step.replace)(home, given)
+                pair = (step.replace_keeping if keeping else step.replace)(home, operands)
         except KeepsError:
-            return self._replaced(home, given, scope, keeping=True)
+            return self._replaced(home, operands, scope, keeping=True)
         except TracedError:
             if self._updated:
                 raise
-            pair = step.inline(given)
+            pair = step.inline(operands)
         return list(pair.pop())
 
     def _after(
@@ -453,9 +455,9 @@ def _graph_of(block: Block, fetch: Sequence[str], placement: Placement | None) -
     order, count = list(block.values.values()), len(graph.outputs)
 
     def settled(apart: frozenset[Node]) -> Specialized:
-        found = fuse_loops(roll(ends, order, aim=Aim(stacking=True, apart=apart)))
-        updates = dict(zip(graph.updates, found[count:], strict=True))
-        return graph._replace(outputs=found[:count], updates=updates)
+        rolled = fuse_loops(roll(ends, order, aim=Aim(stacking=True, apart=apart)))
+        updates = dict(zip(graph.updates, rolled[count:], strict=True))
+        return graph._replace(outputs=rolled[:count], updates=updates)
 
     kept = {name for name in own if block.variables[name].persistable}
 
@@ -466,16 +468,16 @@ def _graph_of(block: Block, fetch: Sequence[str], placement: Placement | None) -
     return over_stacks(settled, allows)
 
 
-def _fill(given: list[Any], values: Sequence[Any]) -> None:
-    """Puts ``values`` into ``given``.
+def _fill(operands: list[Any], values: Sequence[Any]) -> None:
+    """Puts ``values`` into ``operands``.
 
     Raises:
-        ChangedError: ``given`` was emptied meanwhile.
+        ChangedError: ``operands`` was emptied meanwhile.
     """
-    given.extend(values[1:])
+    operands.extend(values[1:])
     try:
-        given[len(values) - 1]
-        given[0] = values[0]
+        operands[len(values) - 1]
+        operands[0] = values[0]
     except IndexError:
         raise ChangedError from None
 

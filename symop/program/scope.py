@@ -25,7 +25,7 @@ def _change(
     """
 
     @functools.wraps(method)
-    def change(self: "Scope", /, *given: P.args, **named: P.kwargs) -> R:
+    def change(self: "Scope", /, *args: P.args, **named: P.kwargs) -> R:
         with self.cell.lock:
             if self._changes:
                 raise BusyError(
@@ -35,7 +35,7 @@ def _change(
             try:
                 self._changes, self.ready = True, None
                 self.cell.given.clear()
-                return method(self, *given, **named)
+                return method(self, *args, **named)
             finally:
                 self._changes = False
 
@@ -102,9 +102,9 @@ class Scope(MutableMapping[str, Any]):
             last = self.cell.last[0] if self.cell.last else None
             if last is None or last is self._entered:
                 return self._values
-            found = dict(zip(self.names, map(unpack, last[0]), strict=True))
-            held, places = self._values.apart([one for one in found if isinstance(one, str)])
-            values = Stored({**held, **found}, places)
+            by_name = dict(zip(self.names, map(unpack, last[0]), strict=True))
+            held, places = self._values.apart([one for one in by_name if isinstance(one, str)])
+            values = Stored({**held, **by_name}, places)
             # A signal handler may have run the program since; its values are merged on access.
             self._values, self._entered, self._named = values, last, None
             return values
@@ -181,9 +181,9 @@ class Scope(MutableMapping[str, Any]):
         return f"<Scope of {', '.join(self) or 'nothing'}>"
 
     @_change
-    def update(self, *given: Any, **named: Any) -> None:
+    def update(self, *args: Any, **named: Any) -> None:
         """Sets all values, or none if an exception is raised."""
-        new: dict[str, Any] = dict(*given, **named)
+        new: dict[str, Any] = dict(*args, **named)
         held = self._take_apart(new)
         first: dict[int, str] = {}
         owned: dict[Name, Any] = {}

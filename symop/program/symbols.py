@@ -41,8 +41,8 @@ def to_symbol_desc(desc: ProgramDesc, fetch: Sequence[str]) -> ProgramDesc:
     origins: dict[str, str] = {}
     for op in block.ops:
         for slot, output in _updates(op).items():
-            (given,) = op.inputs.get(slot) or [""]
-            state = origins.get(given, given)
+            (name,) = op.inputs.get(slot) or [""]
+            state = origins.get(name, name)
             op.inputs[slot] = [state]
             origins[op.outputs[output][0]] = state
     fetch = _with_stops(block, fetch)

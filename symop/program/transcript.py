@@ -73,14 +73,14 @@ class _Transcript:
 
     def _new(self, ends: Sequence[Node]) -> list[Node]:
         """Returns the nodes that have no name yet, in order of creation."""
-        found: dict[Node, None] = {}
+        new: dict[Node, None] = {}
         waiting = list(ends)
         while waiting:
             node = waiting.pop()
-            if node.source not in found and not self._is_named(node):
-                found[node.source] = None
+            if node.source not in new and not self._is_named(node):
+                new[node.source] = None
                 waiting += node.source.operands
-        return by_age(found)
+        return by_age(new)
 
     def _is_named(self, node: Node) -> bool:
         return node.index in self.labels.get(node.source, {})

@@ -204,16 +204,16 @@ class GraphBody(Body):
 
     def reached(self, heads: Places, wanted: Places) -> Places:
         """Returns the inputs in ``wanted`` for which ``pullback`` finds a gradient."""
-        found = self._pulled(heads, wanted)[1]
-        return tuple(i for i, one in zip(wanted, found, strict=True) if one is not None)
+        gradients = self._pulled(heads, wanted)[1]
+        return tuple(i for i, one in zip(wanted, gradients, strict=True) if one is not None)
 
     def _pulled(self, heads: Places, wanted: Places) -> tuple[list[Node], list[Node | None]]:
         """Returns placeholders of the cotangents, and the gradients."""
 
         def make() -> tuple[list[Node], list[Node | None]]:
-            given = [placeholder(f"d{j}", self.outputs[j]) for j in heads]
+            cotangents = [placeholder(f"d{j}", self.outputs[j]) for j in heads]
             xs = [self.parameters[i] for i in wanted]
-            return given, pullback([self.results[j] for j in heads], xs, given)
+            return cotangents, pullback([self.results[j] for j in heads], xs, cotangents)
 
         result: tuple[list[Node], list[Node | None]] = self._once(("pulled", heads, wanted), make)
         return result
@@ -224,13 +224,13 @@ class GraphBody(Body):
         """Returns gradients over placeholders for what they read; zeros where none arrives."""
 
         def make() -> Pulled:
-            given, found = self._pulled(heads, wanted)
-            _require_dense(found)
+            cotangents, results = self._pulled(heads, wanted)
+            _require_dense(results)
             gradients = [
                 zeros(self.inputs[i]) if one is None else one
-                for i, one in zip(wanted, found, strict=True)
+                for i, one in zip(wanted, results, strict=True)
             ]
-            return _Separation(self, dict(zip(given, heads, strict=True)), saved, lost).pulled(
+            return _Separation(self, dict(zip(cotangents, heads, strict=True)), saved, lost).pulled(
                 gradients
             )
 
@@ -259,10 +259,10 @@ class GraphBody(Body):
         def make() -> Body:
             ways = [placeholder(f"t{i}", self.inputs[i]) for i in moving]
             ys = [self.results[j] for j in chosen]
-            found = pushforward(ys, [self.parameters[i] for i in moving], ways)
+            results = pushforward(ys, [self.parameters[i] for i in moving], ways)
             tangents = [
                 zeros(self.outputs[j]) if one is None else one
-                for j, one in zip(chosen, found, strict=True)
+                for j, one in zip(chosen, results, strict=True)
             ]
             return self._derived([*self.parameters, *ways], [*self.results, *tangents])
 
@@ -275,10 +275,10 @@ class GraphBody(Body):
         def make() -> Pulled:
             ways = [placeholder(f"t{i}", self.inputs[i]) for i in moving]
             ys = [self.results[j] for j in chosen]
-            found = pushforward(ys, [self.parameters[i] for i in moving], ways)
+            results = pushforward(ys, [self.parameters[i] for i in moving], ways)
             tangents = [
                 zeros(self.outputs[j]) if one is None else one
-                for j, one in zip(chosen, found, strict=True)
+                for j, one in zip(chosen, results, strict=True)
             ]
             heads = {way: k for k, way in enumerate(ways)}
             return _Separation(self, heads, saved, ()).pulled(tangents)
@@ -438,13 +438,13 @@ def _make_room(depth: int) -> None:
         sys.setrecursionlimit(frames)
 
 
-def require_shallow(made: Sequence[GraphBody]) -> None:
+def require_shallow(bodies: Sequence[GraphBody]) -> None:
     """Checks the nesting depth of bodies.
 
     Raises:
         ArgumentError: The bodies are nested too deeply.
     """
-    depth = max(one.depth for one in made)
+    depth = max(one.depth for one in bodies)
     if depth > DEPTH_LIMIT:
         raise ArgumentError(
             f"control flow: functions must nest at most {DEPTH_LIMIT} deep, got {depth}; a "
@@ -479,9 +479,9 @@ def body_of(
     key = _content(parameters, results, keys, order)
     result = _table.get(key)
     if result is None:
-        made = GraphBody(parameters, results, keys, order, updating=updating)
+        body = GraphBody(parameters, results, keys, order, updating=updating)
         with _lock:
-            result = _table.setdefault(key, made)
+            result = _table.setdefault(key, body)
     return result
 
 
@@ -535,8 +535,8 @@ def _attributes(node: Node, keys: Sequence[Node]) -> Any:
 def trace_body(function: Callable[..., Any], inputs: Types) -> GraphBody:
     """Returns the body of a function from nodes to one or several nodes."""
     parameters = [placeholder(f"x{i}", type) for i, type in enumerate(inputs)]
-    found = function(*parameters)
-    several = found if isinstance(found, (tuple, list)) else (found,)
+    returned = function(*parameters)
+    several = returned if isinstance(returned, (tuple, list)) else (returned,)
     results = [as_node(one) for one in several]
     return body_of(parameters, results, random_keys(topological(results)))
 
@@ -566,7 +566,7 @@ class _Separation:
     def pulled(self, gradients: Sequence[Node]) -> Pulled:
         """Returns ``gradients`` over placeholders for what they read."""
         residuals(gradients, self._reads)
-        made = substitute(gradients, self.stand_ins)
+        images = substitute(gradients, self.stand_ins)
         body = self.body
         whole: GraphBody = body
         if self.further:
@@ -576,7 +576,7 @@ class _Separation:
                 body.keys,
                 updating=body.updating,
             )
-        derived = body_of(list(self.stand_ins.values()), made, body.keys, updating=body.updating)
+        derived = body_of(list(self.stand_ins.values()), images, body.keys, updating=body.updating)
         return Pulled(derived, tuple(self.sources), whole)
 
     def _reads(self, node: Node) -> bool:
@@ -634,7 +634,7 @@ def _named_by_makers(
     own = set(topological(body.results)) | set(body.parameters)
     order = topological(gradients)
     changing = reaching(order, [body.parameters[i] for i in varying])
-    given = set(body.parameters) - {body.parameters[i] for i in lost}
+    free = set(body.parameters) - {body.parameters[i] for i in lost}
 
     def is_known(node: Node) -> bool:
         if node not in own and node.source not in own:
@@ -643,7 +643,7 @@ def _named_by_makers(
             return True
         return not (_is_rearranged(node) or again(node))
 
-    read = changing.intersection(residuals(gradients, is_known)) - given
+    read = changing.intersection(residuals(gradients, is_known)) - free
     return [node for node in order if node in read and _is_stored(node)]
 
 

@@ -9,9 +9,8 @@ import string
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from registry.operator.operator import Operator
 from registry.table import get
-from symop.autodiff.accumulation import is_addition
+from symop.graph.algebra import summands
 from symop.graph.nodes import Node
 
 
@@ -40,40 +39,21 @@ def terms_of(result: Node, moving: set[Node]) -> list[NodeTerm]:
             waiting += [(scale * factor, one) for factor, one in reversed(parts)]
         else:
             equation = _contraction(node, moving)
-            factors = _inputs(node) if equation else (node,)
+            factors = tuple(node.operands) if equation else (node,)
             terms.append(NodeTerm(scale, factors, equation))
     return terms
 
 
 def _parts(node: Node) -> list[tuple[float, Node]] | None:
     """Returns values with factors whose sum is ``node``, or None."""
-    inputs = _inputs(node)
-    if not isinstance(node.op, Operator) or any(one.types != node.types for one in inputs):
+    if any(one.types != node.types for one in node.operands):
         return None
-    if is_addition(node):
-        return [(1.0, one) for one in inputs]
-    if node.op is get("negative"):
-        return [(-1.0, inputs[0])]
-    if node.op is get("scale"):
-        return [(float(node.attributes[0]), inputs[0])]
-    return _scaled(inputs) if node.op is get("multiply") else None
-
-
-def _scaled(factors: Sequence[Node]) -> list[tuple[float, Node]] | None:
-    """Returns the value that a number multiplies, with the number."""
-    for number, one in (factors, factors[::-1]):
-        if isinstance(number.constant, (int, float)):
-            return [(float(number.constant), one)]
-    return None
-
-
-def _inputs(node: Node) -> tuple[Node, ...]:
-    return tuple(one for one in node.inputs if one is not None)
+    return summands(node)
 
 
 def _contraction(node: Node, moving: set[Node]) -> str:
     """Returns the equation of the sum of a product over slices; empty if it is taken afterwards."""
-    inputs = _inputs(node)
+    inputs = node.operands
     if len(inputs) != 2 or not moving.issuperset(inputs):
         return ""
     left, comma, rest = _equation(node).partition(",")
@@ -89,7 +69,7 @@ def _equation(node: Node) -> str:
     if node.op is get("einsum"):
         return str(node.attributes[0]).replace(" ", "")
     is_plain = node.op is get("matmul") and not node.attributes
-    return "ab,bc->ac" if is_plain and all(one.ndim == 2 for one in _inputs(node)) else ""
+    return "ab,bc->ac" if is_plain and all(one.ndim == 2 for one in node.operands) else ""
 
 
 def distinct(terms: Sequence[Sequence[NodeTerm]]) -> list[Node]:

@@ -85,10 +85,10 @@ class _Builder:
     keys: tuple[tuple[int, Any], ...]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        found = list(leaves)
+        values = list(leaves)
         for i, implementation in self.keys:
-            found[i] = jax.random.wrap_key_data(found[i], impl=implementation)
-        return self.structure.unflatten(found)
+            values[i] = jax.random.wrap_key_data(values[i], impl=implementation)
+        return self.structure.unflatten(values)
 
 
 def pack(tree: Any) -> Packed:
@@ -153,7 +153,7 @@ class _Hooked:
         return self is other
 
     def __hash__(self) -> int:
-        self.step.notice(_given_to(self.step))
+        self.step.notice(_operands_of(self.step))
         return object.__hash__(self)
 
 
@@ -189,7 +189,7 @@ class Cell:
         self.given: list[Any] = []
         self.lock = threading.RLock()
 
-    def start(self, given: list[Any]) -> None:
+    def start(self, operands: list[Any]) -> None:
         """Registers the arguments of a step that starts; the caller holds the lock.
 
         A signal handler may start it in the middle of another step, which still reads its result
@@ -198,7 +198,7 @@ class Cell:
         if self.given:
             self.given.clear()
             self.last = self.last.copy()
-        self.given = given
+        self.given = operands
 
     def clear(self) -> None:
         """Removes the result."""
@@ -227,14 +227,14 @@ class DonatingStep:
         hooked = _Hooked(self._function, self)
         self._donating: Any = jax.jit(hooked, donate_argnums=0, **self._options)
 
-    def into(self, store: Store[R], given: Sequence[Any]) -> R:
+    def into(self, store: Store[R], operands: Sequence[Any]) -> R:
         """Runs the step once and stores its result in the same operation of the interpreter.
 
         If anything is raised, either the state is unchanged or the new state is stored.
 
         Args:
             store: Consumes an iterator of one item, the function's result.
-            given: The state, which is donated, and the other arguments of the function.
+            operands: The state, which is donated, and the other arguments of the function.
 
         Returns:
             The result of ``store``.
@@ -243,11 +243,11 @@ class DonatingStep:
             TracedError: The call is being traced by JAX; use ``inline``.
         """
         try:
-            return self.donate(store, given)
+            return self.donate(store, operands)
         except KeepsError:
-            return self.keeping(store, given)
+            return self.keeping(store, operands)
 
-    def donate(self, store: Store[R], given: Sequence[Any]) -> R:
+    def donate(self, store: Store[R], operands: Sequence[Any]) -> R:
         """Runs the step like ``into``, but does nothing if the step must not donate.
 
         Raises:
@@ -256,80 +256,80 @@ class DonatingStep:
         if self._fails or _debugs_nans.value or _debugs_infs.value:
             raise KeepsError
         try:
-            return store(starmap(self._donating, filter(None, (given,))))
+            return store(starmap(self._donating, filter(None, (operands,))))
         except BaseException as error:
-            self._look_at(error, given)
+            self._look_at(error, operands)
             raise
         finally:
             if self._noticed:
-                self._end(given)
+                self._end(operands)
 
-    def replace(self, home: "deque[Any]", given: list[Any]) -> Any:
+    def replace(self, home: "deque[Any]", operands: list[Any]) -> Any:
         """Runs the step once; the same operation stores its result as the only item of ``home``.
 
         Args:
             home: A deque of length one, which nothing else extends until this returns.
-            given: As for ``into``. Any change of ``home`` before the step runs must empty it.
+            operands: As for ``into``. Any change of ``home`` before the step runs must empty it.
 
         Returns:
             The new item of ``home``.
 
         Raises:
-            ChangedError: ``given`` was emptied, or its arrays were donated.
+            ChangedError: ``operands`` was emptied, or its arrays were donated.
             KeepsError: The step must not donate; use ``replace_keeping``.
             TracedError: As for ``into``.
         """
         before = home[0] if home else None
-        self.donate(home.extend, given)
+        self.donate(home.extend, operands)
         if not home or home[0] is before:
             raise ChangedError
         return home[0]
 
-    def replace_keeping(self, home: "deque[Any]", given: list[Any]) -> Any:
+    def replace_keeping(self, home: "deque[Any]", operands: list[Any]) -> Any:
         """Acts like ``replace``, but donates nothing, and others may extend ``home`` meanwhile."""
         got: dict[int, Any] = {}
-        self.keeping(lambda found: home.extend(map(got.setdefault, _FIRST, found)), given)
+        self.keeping(lambda results: home.extend(map(got.setdefault, _FIRST, results)), operands)
         if not got:
             raise ChangedError
         return got[0]
 
-    def notice(self, given: Sequence[Any] | None) -> None:
+    def notice(self, operands: Sequence[Any] | None) -> None:
         """Prepares once for a call for which JAX has no executable."""
-        if given is not None and id(given) not in self._noticed:
-            self._noticed[id(given)] = False
-            self._noticed[id(given)] = self.prepare(given)
-            if not given:
+        if operands is not None and id(operands) not in self._noticed:
+            self._noticed[id(operands)] = False
+            self._noticed[id(operands)] = self.prepare(operands)
+            if not operands:
                 raise ChangedError
 
-    def _end(self, given: Sequence[Any]) -> None:
+    def _end(self, operands: Sequence[Any]) -> None:
         """Handles the signals that were deferred during a call."""
-        if self._noticed.pop(id(given), False):
+        if self._noticed.pop(id(operands), False):
             _deferral.end()
 
-    def _look_at(self, error: BaseException, given: Sequence[Any]) -> None:
+    def _look_at(self, error: BaseException, operands: Sequence[Any]) -> None:
         """Restores the step after an exception, and raises a more specific one if possible.
 
         Raises:
             BusyError: The call was made while the same call was compiled.
             ChangedError: A signal handler in the middle of the call donated its arguments.
         """
-        if not given and DONATED.is_in(error):
+        if not operands and DONATED.is_in(error):
             raise ChangedError from error
-        if id(given) in self._noticed and not isinstance(error, (KeepsError, TracedError)):
+        if id(operands) in self._noticed and not isinstance(error, (KeepsError, TracedError)):
             # JAX runs a call in Python forever after it failed to compile.
             self._compile()
         if IN_ITSELF.is_in(error):
             raise BusyError(_BUSY) from error
 
-    def keeping(self, store: Store[R], given: Sequence[Any]) -> R:
+    def keeping(self, store: Store[R], operands: Sequence[Any]) -> R:
         """Runs the step like ``into``, but donates nothing and waits for the results."""
-        result = self._keeping(*given)
+        result = self._keeping(*operands)
         jax.block_until_ready(result)  # type: ignore[no-untyped-call]  # of JAX
-        return store(compress((result,), (given,)))
+        return store(compress((result,), (operands,)))
 
-    def inline(self, given: Sequence[Any]) -> Any:
+    def inline(self, operands: Sequence[Any]) -> Any:
         """Returns the function's result as part of an enclosing trace."""
-        return self._keeping(*given)
+        return self._keeping(*operands)
 
     def lower(self, *given: Any) -> Any:
         """Lowers the step for ``given``, like ``jax.jit(...).lower``."""
@@ -342,13 +342,13 @@ class DonatingStep:
         """Traces the step for ``given``, like ``jax.jit(...).trace``."""
         return self._donating.trace(*given)
 
-    def prepare(self, given: Sequence[Any]) -> bool:
-        """Traces and compiles for ``given``; returns whether signals are deferred from now on."""
-        if not given:
+    def prepare(self, operands: Sequence[Any]) -> bool:
+        """Traces and compiles for ``operands``; returns whether signals are deferred since."""
+        if not operands:
             raise ChangedError
-        if _is_traced(given):
+        if _is_traced(operands):
             raise TracedError
-        traced = self.trace(*given)
+        traced = self.trace(*operands)
         if binds(traced.jaxpr, callback_primitives()):
             self._fails = True
             raise KeepsError
@@ -356,7 +356,7 @@ class DonatingStep:
         return _deferral.begin()
 
 
-def _given_to(step: DonatingStep) -> Sequence[Any] | None:
+def _operands_of(step: DonatingStep) -> Sequence[Any] | None:
     """Returns the arguments of the innermost call of ``step`` in this thread.
 
     They are read from the stack, so a call costs nothing extra.
@@ -381,12 +381,12 @@ def set_together(objects: Iterable[Any], attribute: str, values: Iterable[Any]) 
     deque(map(setattr, objects, repeat(attribute), values), 0)
 
 
-def _is_traced(given: Sequence[Any]) -> bool:
+def _is_traced(operands: Sequence[Any]) -> bool:
     """Whether JAX is tracing the call, so that nothing is executed or donated."""
     tracer = jax.core.Tracer
     if isinstance(jax.lax.neg(np.float32(0)), tracer):
         return True
-    return any(isinstance(one, tracer) for one in jax.tree_util.tree_leaves(given))
+    return any(isinstance(one, tracer) for one in jax.tree_util.tree_leaves(operands))
 
 
 # Failures during a step --------------------------------------------------------------------------

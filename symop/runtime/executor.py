@@ -115,14 +115,14 @@ class Executor:
         self.output_names = [output_name(node, names) for node in outputs]
         variables = variables_of([*also, *outputs])
         self._placement = settings.placement
-        given = self._placed(_arrays(variables, "argument", arguments))
+        placed = self._placed(_arrays(variables, "argument", arguments))
         known = self._placed(_arrays(variables, "state", states))
         self.outputs: list[Any] = []
         types = {
-            name: (tuple(array.shape), array.dtype) for name, array in {**given, **known}.items()
+            name: (tuple(array.shape), array.dtype) for name, array in {**placed, **known}.items()
         }
         self._requests = _requests(variables, grad_req, types)
-        asked = {name: self._requests[name] for name in given}
+        asked = {name: self._requests[name] for name in placed}
         self.bound = bound = _Bound(outputs, also, types, asked, *settings)
         stacking = self._may_stack if settings.stacked else _never
         trained = _Mode(bound, training=True, stacking=stacking)
@@ -135,7 +135,7 @@ class Executor:
         self._requests.update(
             (name, self._requests.get(one[0], "null")) for name, one in stacks.items()
         )
-        self.arg_dict: Held = held_by(given, stacks)
+        self.arg_dict: Held = held_by(placed, stacks)
         self.aux_dict: Held = held_by(known, stacks)
         gradients = self._placed(self._initial_gradients(gradients))
         self.grad_dict: Held = held_by(gradients, stacks)
@@ -155,11 +155,11 @@ class Executor:
         """Whether all gradients of a stack have the same request."""
         return len({self._requests.get(name) for name in names}) == 1
 
-    def _initial_gradients(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _initial_gradients(self, arrays: Mapping[str, Any] | None) -> dict[str, Any]:
         wanted = [name for name in self.arg_dict if self._requests[name] != "null"]
-        require_known("bind", given or {}, list(self._requests))
+        require_known("bind", arrays or {}, list(self._requests))
         gradients = {name: jnp.zeros_like(self.arg_dict[name]) for name in wanted}
-        for name, start in (given or {}).items():
+        for name, start in (arrays or {}).items():
             if name not in gradients or start is None:
                 continue  # no gradient is requested, or no value is given
             array = jnp.asarray(start)
@@ -230,8 +230,8 @@ class Executor:
         )
         old = [sums.get(name) for name in wanted]
         if spent is None:
-            found = half.backward(*self._kept, heads)
-            pairs = zip(old, found, strict=True)
+            gradients = half.backward(*self._kept, heads)
+            pairs = zip(old, gradients, strict=True)
             new = [one if before is None else before + one for before, one in pairs]
             replace(self.grad_dict, wanted, new)
             return
@@ -273,11 +273,11 @@ class Executor:
         old = [(whole(self.grad_dict, name), whole(self.arg_dict, name)) for name in wanted]
         return [one for one, like in old if _serves(one, like) and uses[memory_of(one)] == 1]
 
-    def _heads(self, given: Any, mode: "_Mode") -> list[Any]:
-        if given is None:
+    def _heads(self, cotangents: Any, mode: "_Mode") -> list[Any]:
+        if cotangents is None:
             return mode.ones
         types = [mode.settled.outputs[i].type for i in mode.differentiable]
-        listed = list(given) if isinstance(given, (list, tuple)) else [given]
+        listed = list(cotangents) if isinstance(cotangents, (list, tuple)) else [cotangents]
         if len(listed) == len(mode.settled.outputs):
             listed = [listed[i] for i in mode.differentiable]
         if len(listed) != len(types):
@@ -358,10 +358,10 @@ class Executor:
         Raises:
             FeedError: A name is unknown (unless ``allow_extra_params``) or a shape does not fit.
         """
-        given = {**arg_params, **(aux_params or {})}
+        params = {**arg_params, **(aux_params or {})}
         if allow_extra_params:
-            given = {name: one for name, one in given.items() if name in self._variables}
-        self._feed(given)
+            params = {name: one for name, one in params.items() if name in self._variables}
+        self._feed(params)
 
 
 class _Bound(NamedTuple):
@@ -409,16 +409,16 @@ class _Mode:
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:
-        found = specialize(
+        settled = specialize(
             [*bound.also, *bound.outputs],
             bound.types,
             training=self.training,
             rolling=rolls(bound.remat),
             aim=aim,
         )
-        self.variables = found.variables
-        found = found._replace(outputs=found.outputs[len(bound.also) :])
-        return remembering(found, bound.remat)
+        self.variables = settled.variables
+        settled = settled._replace(outputs=settled.outputs[len(bound.also) :])
+        return remembering(settled, bound.remat)
 
     def plan(
         self, outputs: Sequence[Node], variables: Sequence[Node], *, updating: bool
@@ -437,8 +437,8 @@ class _Mode:
         """Returns the function of ``schedule``, whose new states are split as declared."""
         names = [self.names[i] for i in schedule.updates]
 
-        def run(*given: Any) -> Any:
-            results, new = schedule(*given)
+        def run(*args: Any) -> Any:
+            results, new = schedule(*args)
             return results, constrained_by(self.placement, names, new)
 
         return run if self.placement is not None else schedule.__call__
@@ -488,8 +488,8 @@ class _Halves:
             residuals: list[Any],
             cotangents: list[Any],
         ) -> list[Any]:
-            found = second([*variables, *residuals, *cotangents])[0]
-            return constrained_by(mode.placement, wanted, found)
+            derivatives = second([*variables, *residuals, *cotangents])[0]
+            return constrained_by(mode.placement, wanted, derivatives)
 
         def over(spent: list[Any], old: list[Any], *given: list[Any]) -> list[Any]:
             del spent
@@ -501,9 +501,9 @@ class _Halves:
         self._backward: Call = jax.jit(backward)
         self._backward_over = DonatingStep(over, keep_unused=True)
 
-    def backward(self, *given: list[Any]) -> list[Any]:
+    def backward(self, *values: list[Any]) -> list[Any]:
         """Returns gradients from variables and residuals of the forward pass, and cotangents."""
-        result: list[Any] = self._backward(*given)
+        result: list[Any] = self._backward(*values)
         return result
 
     def backward_over(
@@ -511,10 +511,10 @@ class _Halves:
         store: Callable[[Iterator[Any]], None],
         spent: list[Any],
         old: Sequence[Any],
-        *given: list[Any],
+        *values: list[Any],
     ) -> None:
         """Runs ``backward`` in the memory of ``spent``, and adds the gradients in ``old``."""
-        self._backward_over.into(store, (spent, old, *given))
+        self._backward_over.into(store, (spent, old, *values))
 
 
 def _serves(old: Any, argument: Any) -> TypeGuard[jax.Array]:
@@ -537,10 +537,10 @@ def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:
     return [node for node in read if node.op is not CONSTANT]
 
 
-def _head(index: int, type: VarType, given: Any) -> Any:
-    if given is None:
+def _head(index: int, type: VarType, head: Any) -> Any:
+    if head is None:
         raise FeedError(f"backward: cotangent {index} must be an array, got None")
-    cotangent = jnp.asarray(given, type.dtype)
+    cotangent = jnp.asarray(head, type.dtype)
     if cotangent.shape != type.shape:
         raise FeedError(
             f"backward: cotangent {index} must be of shape {type.shape}, got {cotangent.shape}"
@@ -548,7 +548,7 @@ def _head(index: int, type: VarType, given: Any) -> Any:
     return cotangent
 
 
-def _arrays(variables: Mapping[str, Node], role: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _arrays(variables: Mapping[str, Node], role: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns one array for each variable of ``role``, in the order of the variables."""
     named = {name: node for name, node in variables.items() if node.attributes[2] == role}
     what = "auxiliary states" if role == "state" else "arguments"
@@ -557,16 +557,16 @@ def _arrays(variables: Mapping[str, Node], role: str, given: Mapping[str, Any]) 
             raise FeedError(
                 f"bind: {name!r} must be dense, got {node.type}; eval, to_jax and programs take it"
             )
-    require_known(f"bind: {what}", given, named)
-    missing = [name for name in named if name not in given]
+    require_known(f"bind: {what}", values, named)
+    missing = [name for name in named if name not in values]
     if missing:
         raise FeedError(f"bind: {what} must be given, got no {', '.join(missing)}")
-    return {name: jnp.asarray(as_fed(name, node, given[name])) for name, node in named.items()}
+    return {name: jnp.asarray(as_fed(name, node, values[name])) for name, node in named.items()}
 
 
 def _requests(
     variables: Mapping[str, Node],
-    given: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]",
+    requests: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]",
     types: Mapping[str, Any],
 ) -> dict[str, GradReq]:
     """Returns the request for each argument.
@@ -575,22 +575,22 @@ def _requests(
     that a dict does not name get the request ``"null"``.
     """
     names = [name for name, node in variables.items() if node.attributes[2] == "argument"]
-    if isinstance(given, str):  # an OpReqType is a string too
-        asked: dict[str, Any] = dict.fromkeys(names, given)
-    elif isinstance(given, Mapping):
-        require_known("grad_req", given, names)
-        asked = {name: given.get(name, "null") for name in names}
-    elif not isinstance(given, Sequence):
+    if isinstance(requests, str):  # an OpReqType is a string too
+        asked: dict[str, Any] = dict.fromkeys(names, requests)
+    elif isinstance(requests, Mapping):
+        require_known("grad_req", requests, names)
+        asked = {name: requests.get(name, "null") for name in names}
+    elif not isinstance(requests, Sequence):
         raise ArgumentError(
             f"grad_req: must be one of {', '.join(_REQUESTS)}, or a dict or a list of them, "
-            f"got {given!r}"
+            f"got {requests!r}"
         )
     else:
-        if len(given) != len(names):
+        if len(requests) != len(names):
             raise ArgumentError(
-                f"grad_req: one must be given for each of {', '.join(names)}, got {len(given)}"
+                f"grad_req: one must be given for each of {', '.join(names)}, got {len(requests)}"
             )
-        asked = dict(zip(names, given, strict=True))
+        asked = dict(zip(names, requests, strict=True))
     for name, request in asked.items():
         if not isinstance(request, str) or request not in _REQUESTS:
             raise ArgumentError(
@@ -598,7 +598,7 @@ def _requests(
             )
         floating = jnp.issubdtype(types[name][1], jnp.inexact)
         if request != "null" and not floating:
-            if not isinstance(given, str):
+            if not isinstance(requests, str):
                 raise GradientError(
                     f"grad_req: {name!r} must be of a floating dtype to have a gradient, got "
                     f"{types[name][1]}"

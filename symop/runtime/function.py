@@ -73,7 +73,7 @@ class Specialized(NamedTuple):
 
 def specialize(
     outputs: Sequence[Node],
-    given: Mapping[str, tuple[Shape, DType | None]],
+    types: Mapping[str, tuple[Shape, DType | None]],
     *,
     training: bool,
     rolling: bool,
@@ -81,7 +81,7 @@ def specialize(
     log: list[Rolled] | None = None,
     prepare: Callable[[list[Node]], list[Node]] | None = None,
 ) -> Specialized:
-    """Infers the types of ``outputs`` from ``given`` and fixes the training flag.
+    """Infers the types of ``outputs`` from ``types`` and fixes the training flag.
 
     ``prepare`` rewrites the graph before that. If ``rolling``, repeated blocks become loops for the
     given ``aim``, which are reported in ``log``.
@@ -89,7 +89,7 @@ def specialize(
     Raises:
         UnknownTypeError, ShapeError, DTypeError: Types cannot be inferred, or contradict.
     """
-    of_types = infer_variables(settle(outputs) if rolling else outputs, given)
+    of_types = infer_variables(settle(outputs) if rolling else outputs, types)
     reached = topological(of_types)
     variables, order = variables_among(reached), by_age(reached)
     flags = dict.fromkeys(leaves(order, TRAINING), constant(training))
@@ -98,14 +98,14 @@ def specialize(
         image = images(of_types, flags)
         fixed = [one for node in order if isinstance(one := image[node], Node)]
         of_types = [image.value(one) for one in of_types]
-    found = explicit(of_types, fixed)
-    ends, by_time = [*found.outputs, *found.updates.values()], found.order
+    outputs_typed = explicit(of_types, fixed)
+    ends, by_time = [*outputs_typed.outputs, *outputs_typed.updates.values()], outputs_typed.order
     if prepare is not None and (prepared := prepare(ends)) is not ends:
         ends, by_time = prepared, by_age(topological(prepared))
     if rolling:
         ends = fuse_loops(roll(ends, by_time, aim=aim, log=log))
-    count = len(found.outputs)
-    updates = dict(zip(found.updates, ends[count:], strict=True))
+    count = len(outputs_typed.outputs)
+    updates = dict(zip(outputs_typed.updates, ends[count:], strict=True))
     return Specialized(ends[:count], variables, random_keys(order), updates, {})
 
 
@@ -124,25 +124,27 @@ def over_stacks(
     """
     apart: frozenset[Node] = frozenset()
     while True:
-        found = settled(apart)
-        made = stack_variables(found.outputs, found.updates, allows, apart, found.variables)
-        if made.apart <= apart:
-            return _renamed(found, made)
-        apart |= made.apart  # loops that relied on their stacking may no longer be worthwhile
+        settled_graph = settled(apart)
+        stacks = stack_variables(
+            settled_graph.outputs, settled_graph.updates, allows, apart, settled_graph.variables
+        )
+        if stacks.apart <= apart:
+            return _renamed(settled_graph, stacks)
+        apart |= stacks.apart  # loops that relied on their stacking may no longer be worthwhile
 
 
-def _renamed(settled: Specialized, made: Stacked) -> Specialized:
-    """Returns ``settled`` with the outputs of ``made``, with stacks in place of their members."""
-    owner = {one: stack for stack, members in made.stacks.items() for one in members}
+def _renamed(settled: Specialized, stacks: Stacked) -> Specialized:
+    """Returns ``settled`` with the outputs of ``stacks``, with stacks in place of their members."""
+    owner = {one: stack for stack, members in stacks.stacks.items() for one in members}
     variables: dict[str, Node] = {}
     for name, node in settled.variables.items():
         one = owner.get(node)
         variables[name if one is None else str(one.name)] = node if one is None else one
     names = {
         str(stack.name): tuple(str(one.name) for one in members)
-        for stack, members in made.stacks.items()
+        for stack, members in stacks.stacks.items()
     }
-    return Specialized(made.outputs, variables, settled.keys, made.updates, names)
+    return Specialized(stacks.outputs, variables, settled.keys, stacks.updates, names)
 
 
 def rolls(remat: Policy | None) -> bool:
@@ -258,18 +260,18 @@ class GraphFunction:
             )
         if arrays:
             require_known("symbol", arrays, self.names)
-        given = dict(zip(self.names, args, strict=False))
-        twice = [name for name in arrays if name in given]
+        by_name = dict(zip(self.names, args, strict=False))
+        twice = [name for name in arrays if name in by_name]
         if twice:
             raise FeedError(f"symbol: {twice[0]!r} must be given once, got it twice")
-        given.update(arrays)
-        missing = [name for name in self.names if name not in given]
+        by_name.update(arrays)
+        missing = [name for name in self.names if name not in by_name]
         if missing:
             raise FeedError(
                 f"symbol: {', '.join(self.names)} must be given, got no {', '.join(missing)}"
             )
         values = [
-            as_fed(name, node, given[name], is_open=name in self._open)
+            as_fed(name, node, by_name[name], is_open=name in self._open)
             for name, node in zip(self.names, self._nodes, strict=True)
         ]
         return self._placed(values) if self._shardings else values
@@ -318,14 +320,14 @@ class GraphFunction:
             ArgumentError: Gradients of an output that is not a scalar are requested.
             DisconnectedError, NotDifferentiableError: A gradient does not exist.
         """
-        found = self._stacked or self._settled(given)
+        graph = self._stacked or self._settled(given)
         return Schedule(
-            [*found.outputs, *self._gradients(found)],
-            [found.variables[name] for name in self.names],
+            [*graph.outputs, *self._gradients(graph)],
+            [graph.variables[name] for name in self.names],
             self.call_of,
             training=self._training,
-            keys=found.keys,
-            updates=found.updates,
+            keys=graph.keys,
+            updates=graph.updates,
         )
 
     def _settled(
@@ -333,7 +335,7 @@ class GraphFunction:
         given: Mapping[str, tuple[Shape, DType | None]],
         apart: frozenset[Node] = frozenset(),
     ) -> Specialized:
-        found = specialize(
+        settled = specialize(
             self._reopened(given) if self._open and given else self._roots,
             given,
             training=self._training,
@@ -341,10 +343,10 @@ class GraphFunction:
             aim=Aim(self._differentiates, self._how is ruled, self._stacking, apart),
             prepare=self.prepare,
         )
-        found = found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
+        settled = settled._replace(outputs=settled.outputs[len(self._roots) - len(self.outputs) :])
         if self._seals:
-            return _over(found, recomputing.seal(_ends(found), self._remat))
-        return remembering(found, self._remat)
+            return _over(settled, recomputing.seal(_ends(settled), self._remat))
+        return remembering(settled, self._remat)
 
     def _reopened(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Sequence[Node]:
         """Returns the graph for the lengths of open variables in ``given``.
@@ -367,18 +369,18 @@ class GraphFunction:
                 "attribute that holds a length must leave it open, as reshape(shape=(-1, 4)) does"
             ) from error.__cause__
 
-    def _gradients(self, found: Specialized) -> Sequence[Node]:
+    def _gradients(self, settled: Specialized) -> Sequence[Node]:
         if not self.wrt:
             return ()
-        loss = found.outputs[0]
+        loss = settled.outputs[0]
         if loss.type.shape != ():
             raise ArgumentError(
                 f"gradient: the loss must be of shape (), got {loss.type.shape}"
                 f"{built_at(loss.origin)}"
             )
         # Arguments that the loss does not depend on have a gradient of zero.
-        arguments = list(found.variables.values())
-        asked = [found.variables[name] for name in self.wrt]
+        arguments = list(settled.variables.values())
+        asked = [settled.variables[name] for name in self.wrt]
         xs = [x for x in asked if x.type.differentiable or not self._inexact_only]
         gradients = known_gradients([loss], xs, [None], "error", arguments, self._remat)
         return [one for one in gradients if one is not None]
@@ -403,12 +405,12 @@ class GraphFunction:
         """
         if not self.wrt:
             return outputs
-        given, count = dict(zip(self.names, values, strict=True)), len(self.outputs)
+        arrays, count = dict(zip(self.names, values, strict=True)), len(self.outputs)
         axes, gradients = varying_axes(outputs[0]), iter(outputs[count:])
         typed = [
             None
-            if self._inexact_only and not type_of(given[name]).differentiable
-            else _of_device(next(gradients), given[name], axes)
+            if self._inexact_only and not type_of(arrays[name]).differentiable
+            else _of_device(next(gradients), arrays[name], axes)
             for name in self.wrt
         ]
         return [*outputs[:count], *typed]
@@ -449,8 +451,8 @@ def as_fed(name: str, node: Node, value: Any, *, is_open: bool = False) -> Any:
     kind = VarKind.SELECTED_ROWS if isinstance(value, SelectedRows) else VarKind.LOD_TENSOR
     if kind is not declared.kind:
         rows = declared.kind is VarKind.SELECTED_ROWS
-        given = value.type if isinstance(value, SelectedRows) else f"shape {tuple(value.shape)}"
-        raise FeedError(f"{name}: {'rows' if rows else 'a dense array'} must be fed, got {given}")
+        form = value.type if isinstance(value, SelectedRows) else f"shape {tuple(value.shape)}"
+        raise FeedError(f"{name}: {'rows' if rows else 'a dense array'} must be fed, got {form}")
     first = 1 if is_open and value.ndim == declared.ndim else 0
     if tuple(value.shape)[first:] != declared.shape[first:]:
         raise FeedError(
@@ -526,11 +528,11 @@ def _compiled(
         newest.memo = {}
     memo = newest.memo
     key = (outputs, also, training, is_rolling())
-    found = memo.get(key)
-    if found is None:
+    entry = memo.get(key)
+    if entry is None:
         function = GraphFunction(outputs, also, training=training, rules=False)
-        found = memo[key] = (function, _jitted(function))
-    pair: tuple[GraphFunction, Function] = found
+        entry = memo[key] = (function, _jitted(function))
+    pair: tuple[GraphFunction, Function] = entry
     return pair
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from registry.desc import ProgramDesc
 from registry.errors import ArgumentError, FormatError, SymopError, nearest
-from registry.types import DType, Shape, VarKind, VarType, is_exact, is_inexact
+from registry.types import DType, Shape, VarKind, VarType, is_complex, is_exact, is_inexact
 from registry.values import SelectedRows
 from symop.graph.nodes import Node
 from symop.passes.uses import Use, Uses
@@ -102,7 +102,7 @@ def _as_text(owner: str, initial: Any) -> str:
         entries = np.asarray(initial)
     except (TypeError, ValueError):
         entries = np.asarray(None)
-    if entries.dtype.kind not in "biufc":
+    if not _are_numbers(entries):
         raise ArgumentError(
             f"{owner}: initial must be a number, an array, the name of an initializer or a "
             f"function, got {initial!r}"
@@ -279,11 +279,15 @@ def _entries(spec: str) -> np.ndarray | None:
         entries = np.asarray(ast.literal_eval(spec.strip()))
     except (SyntaxError, TypeError, ValueError, MemoryError, RecursionError):
         return None
-    return entries if entries.dtype.kind in "biufc" else None
+    return entries if _are_numbers(entries) else None
+
+
+def _are_numbers(entries: np.ndarray) -> bool:
+    return is_exact(entries.dtype) or is_inexact(entries.dtype)
 
 
 def _is_whole(entries: np.ndarray | None) -> bool:
-    if entries is None or entries.dtype.kind == "c":
+    if entries is None or is_complex(entries.dtype):
         return False
     return bool(np.all(entries == np.round(entries))) and bool(np.all(np.isfinite(entries)))
 
@@ -324,10 +328,10 @@ def _drawn(
         ArgumentError: it does not take them.
     """
     parameters = _parameters(name)
-    given = {**dict(zip(parameters, args, strict=False)), **kwargs}
+    settings = {**dict(zip(parameters, args, strict=False)), **kwargs}
     required = [n for n, p in parameters.items() if p.default is p.empty]
-    wrong = len(args) > len(parameters) or set(given) - set(parameters)
-    if wrong or set(required) - set(given) or len(given) < len(args) + len(kwargs):
+    wrong = len(args) > len(parameters) or set(settings) - set(parameters)
+    if wrong or set(required) - set(settings) or len(settings) < len(args) + len(kwargs):
         listed = ", ".join(parameters) or "nothing"
         raise ArgumentError(f"initial: {name} takes ({listed}), got {spec!r}")
 
@@ -336,11 +340,11 @@ def _drawn(
             return jnp.zeros(shape, dtype)
         if not parameters:
             return factory(key, shape, dtype)
-        if "column_axis" in parameters and "column_axis" not in given:
-            return _by_columns(factory(**given), key, shape, dtype, use)
-        if "in_axis" in parameters and not {"in_axis", "out_axis"} & set(given):
-            return _by_fans(functools.partial(factory, **given), key, shape, dtype, use)
-        return factory(**given)(key, shape, dtype)
+        if "column_axis" in parameters and "column_axis" not in settings:
+            return _by_columns(factory(**settings), key, shape, dtype, use)
+        if "in_axis" in parameters and not {"in_axis", "out_axis"} & set(settings):
+            return _by_fans(functools.partial(factory, **settings), key, shape, dtype, use)
+        return factory(**settings)(key, shape, dtype)
 
     return drawn
 

@@ -192,8 +192,8 @@ def _sharing(
 
         def run(*rest: Any) -> Any:
             count = len(rest) - len(reading)
-            given = reading.arguments(attributes, rest[count:])
-            return kernel(*_flagged(operator, rest[:count], training), **given)
+            shared = reading.arguments(attributes, rest[count:])
+            return kernel(*_flagged(operator, rest[:count], training), **shared)
 
         run.__name__ = operator.name
         return Jitted(run)

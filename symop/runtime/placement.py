@@ -27,6 +27,7 @@ from symop.runtime.processes import Agreement, Rows, Share, processes_of
 
 # Any: JAX declares no types for the following names.
 _Mesh: Any = sharding.Mesh
+_AbstractMesh: Any = sharding.AbstractMesh
 _Spec: Any = sharding.PartitionSpec
 _named: Any = sharding.NamedSharding
 _set_mesh: Any = jax.set_mesh
@@ -356,7 +357,7 @@ class MeshRecord(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What is known of a variable.
+    """The known properties of a variable.
 
     Attributes:
         sharding: the sharding that it declares, or None.
@@ -376,6 +377,22 @@ def placement_of(
 ) -> Placement | None:
     """Returns the placement of the variables of a graph; None without a mesh. See ``placed_by``."""
     return placed_by(owner, declarations(outputs), mesh, rules, inputs)
+
+
+def _require_mesh(owner: str, mesh: Any) -> None:
+    """Checks that ``mesh`` has devices.
+
+    Raises:
+        ArgumentError: it is not a mesh, or an abstract one.
+    """
+    if isinstance(mesh, _Mesh):
+        return
+    there = ""
+    if isinstance(mesh, _AbstractMesh):
+        there = f", which has no devices; there are {jax.device_count()}, and it needs {mesh.size}"
+    raise ArgumentError(
+        f"{owner}: mesh must be a jax.sharding.Mesh, as jax.make_mesh returns, got {mesh!r}{there}"
+    )
 
 
 def declarations(outputs: Sequence[Node]) -> dict[str, Declared]:
@@ -409,10 +426,7 @@ def placed_by(
         if rules is not None:
             raise ArgumentError(f"{owner}: rules must come with a mesh, got none")
         return None
-    if not isinstance(mesh, _Mesh):
-        raise ArgumentError(
-            f"{owner}: mesh must be a jax.sharding.Mesh, as jax.make_mesh returns, got {mesh!r}"
-        )
+    _require_mesh(owner, mesh)
     stated = stated_shardings(owner, variables, mesh, rules or {})
     batches = batch_shardings(owner, variables, mesh, [n for n in inputs if n not in stated])
     open = {name: one for name, one in batches.items() if variables[name].ndim is None}

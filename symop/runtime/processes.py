@@ -1,4 +1,4 @@
-"""What the processes of a job tell each other: that all of them give parts of one batch."""
+"""Agreement between the processes of a job: all of them pass parts of one batch."""
 
 import functools
 import json

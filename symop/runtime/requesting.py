@@ -7,18 +7,18 @@ from registry.errors import ArgumentError, nearest
 from registry.types import OpReqType
 
 
-def as_request(owner: str, given: Any, legal: Sequence[OpReqType] = tuple(OpReqType)) -> OpReqType:
-    """Returns the request in ``legal`` that ``given`` is or names; None stands for ``write``.
+def as_request(owner: str, value: Any, legal: Sequence[OpReqType] = tuple(OpReqType)) -> OpReqType:
+    """Returns the request in ``legal`` that ``value`` is or names; None stands for ``write``.
 
     Raises:
         ArgumentError: The request does not exist.
     """
-    request = OpReqType.WRITE if given is None else given
+    request = OpReqType.WRITE if value is None else value
     if request in legal:
         return OpReqType(request)
     names = [one.value for one in legal]
     raise ArgumentError(
-        f"{owner}: req must be one of {', '.join(names)}, got {given!r}{nearest(given, names)}"
+        f"{owner}: req must be one of {', '.join(names)}, got {value!r}{nearest(value, names)}"
     )
 
 

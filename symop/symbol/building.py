@@ -179,7 +179,7 @@ def build_gradients(
         raise ArgumentError(
             f"grad: head_grads must be one for each y ({len(y_list)}), got {len(heads)}"
         )
-    found = grad_nodes(
+    nodes = grad_nodes(
         [to_node(y) for y in y_list],
         [to_node(x) for x in x_list],
         [None if head is None else to_node(head) for head in heads],
@@ -189,7 +189,7 @@ def build_gradients(
         lenient=lenient,
     )
     also = arguments_of([*y_list, *x_list, *heads], x_list)
-    symbols = [None if node is None else Symbol([node], also) for node in found]
+    symbols = [None if node is None else Symbol([node], also) for node in nodes]
     return symbols if isinstance(xs, (list, tuple)) or len(symbols) > 1 else symbols[0]
 
 
@@ -308,8 +308,8 @@ class ValueAndGrad:
         values, states = result if self._updates else (result, {})
         values = values if self.wrt else [values]
         pairs = zip(self.wrt, values[1:], strict=True)
-        found = {name: gradient for name, gradient in pairs if gradient is not None}
-        return (values[0], found, states) if self._updates else (values[0], found)
+        gradients = {name: gradient for name, gradient in pairs if gradient is not None}
+        return (values[0], gradients, states) if self._updates else (values[0], gradients)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _value_and_grad_of, self._made_of
@@ -379,7 +379,7 @@ def build_tangents(
         raise ArgumentError(
             f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
         )
-    found = jvp_nodes(
+    nodes = jvp_nodes(
         [to_node(y) for y in y_list],
         [to_node(x) for x in x_list],
         [to_node(tangent) for tangent in t_list],
@@ -388,7 +388,7 @@ def build_tangents(
         lenient=lenient,
     )
     also = arguments_of([*y_list, *x_list, *t_list], x_list)
-    symbols = [Symbol([node], also) for node in found]
+    symbols = [Symbol([node], also) for node in nodes]
     return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
 
 

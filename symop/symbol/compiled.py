@@ -1,4 +1,4 @@
-"""What XLA made of a graph: its own analysis, its instructions by label, and a profile of them."""
+"""Compiled graphs: XLA's own analysis, its instructions by label, and a profile of them."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ _FREE = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast", *_CON
 
 
 class Compiled(NamedTuple):
-    """What XLA says of the compiled function; None where a backend does not say.
+    """XLA's analysis of the compiled function; None where a backend has none.
 
     Attributes:
         flops: floating-point operations and transcendental functions; of a loop, one step counts.
@@ -114,9 +114,9 @@ def _computations(text: str) -> tuple[dict[str, list[_Line]], str]:
             computations[name] = []
             entry = name if line.startswith("ENTRY") else entry
             continue
-        found = _INSTRUCTION.match(line)
-        if found is not None and name:
-            own, shape, opcode, operands, rest = found.groups()
+        match = _INSTRUCTION.match(line)
+        if match is not None and name:
+            own, shape, opcode, operands, rest = match.groups()
             reads = re.findall(r"%([\w.-]+)", operands)
             computations[name].append(_Line(own, size_of(shape), opcode, reads, rest or ""))
     return computations, entry
@@ -158,8 +158,8 @@ def _run_in(
 
 def module_of(text: str) -> str:
     """Returns the name of a compiled program, as profiles show it."""
-    found = re.match(r"HloModule ([\w.-]+)", text)
-    return found[1] if found is not None else ""
+    match = re.match(r"HloModule ([\w.-]+)", text)
+    return match[1] if match is not None else ""
 
 
 def moved_by_label(instructions: Mapping[str, Instruction]) -> dict[str | None, int]:

@@ -81,13 +81,13 @@ class Traced(NamedTuple):
     def closed(self) -> tuple[list[Node], list[GraphBody]]:
         """Returns the captured nodes, and bodies that take them after the parameters."""
         every = [node for each in self.results for node in each]
-        given = set(self.parameters)
-        outside = residuals(every, lambda one: one in given or self._is_outside(one))
-        captured = [one for one in outside if one not in given]
+        own = set(self.parameters)
+        outside = residuals(every, lambda one: one in own or self._is_outside(one))
+        captured = [one for one in outside if one not in own]
         inside = [placeholder(f"captured{i}", _type_of(one)) for i, one in enumerate(captured)]
-        made = substitute(every, dict(zip(captured, inside, strict=True)))
-        keys = random_keys(topological(made))
-        supply = iter(made)
+        images = substitute(every, dict(zip(captured, inside, strict=True)))
+        keys = random_keys(topological(images))
+        supply = iter(images)
         bodies = [
             body_of([*self.parameters, *inside], [next(supply) for _ in each], keys)
             for each in self.results
@@ -124,8 +124,8 @@ def trace_functions(functions: Sequence[Function], types: Sequence[VarType], tre
     with noting_calls() as inside:
         for function in functions:
             with outside_scopes():  # a scope around a loop applies to the loop, not to its steps
-                found, nested = flat(function(*_nested(tree, parameters)))
-            results.append(nodes_of(found))
+                symbols, nested = flat(function(*_nested(tree, parameters)))
+            results.append(nodes_of(symbols))
             trees.append(nested)
     return Traced(parameters, results, trees, mark, inside)
 
@@ -148,9 +148,9 @@ def _symbols(nodes: Iterable[Node]) -> list[Symbol]:
     return [Symbol([node]) for node in nodes]
 
 
-def _listed(found: Any) -> list[Symbol]:
+def _listed(values: Any) -> list[Symbol]:
     """Returns the results of an operator with a variable number of results, as a list."""
-    symbols = found if isinstance(found, tuple) else (found,)
+    symbols = values if isinstance(values, tuple) else (values,)
     return [Symbol([node], one.also) for one in symbols for node in one.nodes]
 
 
@@ -194,10 +194,10 @@ def _require_nested(what: str, before: Tree, after: Tree) -> None:
 
 def _promoted(carry: Node, after: Node) -> Node:
     """Returns ``carry``, cast to the dtype that it has after a step if it is a Python number."""
-    given, wanted = carry.type, after.type
-    if not given.weak or given.shape != wanted.shape or given.dtype == wanted.dtype:
+    before, wanted = carry.type, after.type
+    if not before.weak or before.shape != wanted.shape or before.dtype == wanted.dtype:
         return carry
-    if is_exact(wanted.dtype) and not is_exact(given.dtype):
+    if is_exact(wanted.dtype) and not is_exact(before.dtype):
         return carry
     cast: Node = get("cast")(carry, dtype=wanted.dtype)
     return cast
@@ -225,19 +225,19 @@ def body(function: Function, inputs: Sequence[VarType]) -> GraphBody:
 def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Sequence[Any]) -> Any:
     """Implements ``control_flow.cond`` on symbols."""
     leaves, tree = flat(tuple(operands))
-    given = nodes_of(leaves)
-    found = trace_functions([true_fn, false_fn], [_type_of(one) for one in given], tree)
-    _require_alike(found.trees)
-    captured, bodies = found.closed()
-    values = _symbols([*given, *captured])
-    made = get("cond")(
+    inputs = nodes_of(leaves)
+    branches = trace_functions([true_fn, false_fn], [_type_of(one) for one in inputs], tree)
+    _require_alike(branches.trees)
+    captured, bodies = branches.closed()
+    values = _symbols([*inputs, *captured])
+    results = get("cond")(
         Symbol([to_node(pred)]),
         *values,
         true_body=bodies[0],
         false_body=bodies[1],
         **_options(bodies),
     )
-    return jax.tree_util.tree_unflatten(found.trees[0], _listed(made))
+    return jax.tree_util.tree_unflatten(branches.trees[0], _listed(results))
 
 
 def _require_alike(trees: Sequence[Tree]) -> None:
@@ -253,17 +253,17 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any, max_steps: int |
     nested = jax.tree_util.treedef_tuple([tree])
 
     def trace(types: Sequence[VarType]) -> tuple[Traced, Tree, list[Node]]:
-        found = trace_functions([cond_fn, body_fn], types, nested)
-        return found, found.trees[1], found.results[1]
+        traced = trace_functions([cond_fn, body_fn], types, nested)
+        return traced, traced.trees[1], traced.results[1]
 
-    carries, found = _carried("while_loop", init, trace)
-    captured, bodies = found.closed()
+    carries, traced = _carried("while_loop", init, trace)
+    captured, bodies = traced.closed()
     condition, step = bodies
     layout = Layout(step, len(carries))
     if max_steps is not None:
         layout = _with_residuals(layout)
     values = _symbols([*carries, *captured])
-    made = get("while_loop")(
+    results = get("while_loop")(
         *values,
         condition=condition,
         body=layout.body,
@@ -271,29 +271,29 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any, max_steps: int |
         max_steps=max_steps,
         **_options(bodies),
     )
-    return jax.tree_util.tree_unflatten(tree, _listed(made)[: len(leaves)])
+    return jax.tree_util.tree_unflatten(tree, _listed(results)[: len(leaves)])
 
 
 def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> Any:
     """Implements ``control_flow.scan`` on symbols."""
-    tree, (given, xs_tree) = jax.tree_util.tree_structure(init, is_leaf=is_value), flat(xs)
-    series = nodes_of(given)
+    tree, (inputs, xs_tree) = jax.tree_util.tree_structure(init, is_leaf=is_value), flat(xs)
+    series = nodes_of(inputs)
     count = steps_of([_type_of(one) for one in series], places(xs), length)
     slices = [VarType(one.type.shape[1:], one.type.dtype) for one in series]
     nested = jax.tree_util.treedef_tuple([tree, xs_tree])
 
     def trace(types: Sequence[VarType]) -> tuple[Traced, Tree, list[Node]]:
-        found = trace_functions([f], [*types, *slices], nested)
-        parts = found.trees[0].children()
-        if found.trees[0].node_data() is None or len(parts) != 2:
+        bodies = trace_functions([f], [*types, *slices], nested)
+        parts = bodies.trees[0].children()
+        if bodies.trees[0].node_data() is None or len(parts) != 2:
             got = f"{len(parts)} values" if parts else "one value"
             raise ArgumentError(f"scan: a step must return a pair (carries, results), got {got}")
-        return found, parts[0], found.results[0][: parts[0].num_leaves]
+        return bodies, parts[0], bodies.results[0][: parts[0].num_leaves]
 
-    carries, found = _carried("scan", init, trace)
-    captured, (step,) = found.closed()
+    carries, bodies = _carried("scan", init, trace)
+    captured, (step,) = bodies.closed()
     layout = _with_residuals(Layout(step, len(carries), len(series)))
-    made = get("scan")(
+    results = get("scan")(
         *_symbols([*carries, *series, *captured]),
         body=layout.body,
         n_carry=len(carries),
@@ -302,8 +302,8 @@ def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> 
         reverse=reverse,
         **_options([step]),
     )
-    values = _listed(made)[: len(step.outputs)]
-    return jax.tree_util.tree_unflatten(found.trees[0], values)
+    values = _listed(results)[: len(step.outputs)]
+    return jax.tree_util.tree_unflatten(bodies.trees[0], values)
 
 
 def vmap(f: Function, args: Sequence[Any]) -> Any:
@@ -312,11 +312,11 @@ def vmap(f: Function, args: Sequence[Any]) -> Any:
     series = nodes_of(leaves)
     steps_of([_type_of(one) for one in series], places(tuple(args)), None, "vmap: argument")
     slices = [VarType(one.type.shape[1:], one.type.dtype) for one in series]
-    found = trace_functions([f], slices, tree)
-    captured, (body,) = found.closed()
+    bodies = trace_functions([f], slices, tree)
+    captured, (body,) = bodies.closed()
     values = _symbols([*series, *captured])
-    made = get("vmap")(*values, body=body, n_mapped=len(series), **_options([body]))
-    return jax.tree_util.tree_unflatten(found.trees[0], _listed(made))
+    results = get("vmap")(*values, body=body, n_mapped=len(series), **_options([body]))
+    return jax.tree_util.tree_unflatten(bodies.trees[0], _listed(results))
 
 
 def steps_of(

@@ -56,8 +56,8 @@ class Drawing:
 
     def model(self) -> dict[str, Any]:
         """Returns what the interactive page shows, as plain data (``symop/drawing/model.py``)."""
-        made = model_of(self.subject, rolled=self.roll, costs=self.costs, page_of=page_of)
-        return {**made, "color": self.color}
+        data = model_of(self.subject, rolled=self.roll, costs=self.costs, page_of=page_of)
+        return {**data, "color": self.color}
 
     def to_html(self) -> str:
         """Returns one page that contains all that it needs, and works without a network.
@@ -72,6 +72,7 @@ class Drawing:
         """Returns a picture, in which parts are folded if it exceeds ``max_nodes`` boxes."""
         return draw_subject(self.subject, max_nodes=max_nodes)
 
+    @api_boundary
     def save(self, path: PathLike) -> None:
         """Writes the page or the picture; the file is replaced atomically.
 

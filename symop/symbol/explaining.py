@@ -1,4 +1,4 @@
-"""What the operators of a graph cost, and which of them JAX differentiates."""
+"""The cost of the operators of a graph, and which of them JAX differentiates."""
 
 import math
 from collections import defaultdict
@@ -160,21 +160,21 @@ class Explanation(NamedTuple):
         return "\n".join(lines)
 
     def _compiled_lines(self) -> list[str]:
-        made = self.compiled
-        if made is None:
+        analysis = self.compiled
+        if analysis is None:
             return []
         sizes = [
             f"{shown(size)} of {name}"
             for name, size in (
-                ("arguments", made.arguments),
-                ("results", made.outputs),
-                ("temporaries", made.temporaries),
+                ("arguments", analysis.arguments),
+                ("results", analysis.outputs),
+                ("temporaries", analysis.temporaries),
             )
             if size is not None
         ]
         lines = [
-            f"compiled: {made.code:,} instructions, {_counted(made.flops)} flops, "
-            f"{_size(made.bytes)} read and written; {', '.join(sizes)}"
+            f"compiled: {analysis.code:,} instructions, {_counted(analysis.flops)} flops, "
+            f"{_size(analysis.bytes)} read and written; {', '.join(sizes)}"
         ]
         moved, seconds = self.rest
         if self.seconds is not None:
@@ -198,7 +198,7 @@ class Explanation(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """What ``explain`` examines.
+    """The subject of ``explain``.
 
     Attributes:
         subject: the graph, all types known.
@@ -262,12 +262,12 @@ def explain(
     """
     subject, lower = _computation(graph, types, is_train)
     calls = list(_calls(subject.outputs, 1))
-    made, moved, seconds = None, None, None
+    analysis, moved, seconds = None, None, None
     if compiled or profile is not None:
         executable = lower().compile()
         text = executable.as_text()
         instructions = instructions_of(text)
-        made = analysis_of(executable, instructions)
+        analysis = analysis_of(executable, instructions)
         moved = moved_by_label(instructions)
         if profile is not None:
             seconds = seconds_by_label(profile, instructions, module_of(text))
@@ -277,7 +277,7 @@ def explain(
         shares.rows([_place(node) or "unknown" for node, _ in calls]),
         _by_jax(calls),
         shares.rows(_scopes(subject, calls)),
-        made,
+        analysis,
         shares.rest,
         Drawing(subject, costs=shares.spent(), color="flops" if seconds is None else "seconds"),
     )
@@ -286,13 +286,13 @@ def explain(
 def _computation(graph: Any, types: Mapping[str, Any], is_train: bool) -> Computation:
     if isinstance(graph, Symbol):
         return _of_symbol(graph, types, is_train)
-    found = getattr(graph, "_computation", None)
-    if found is None or isinstance(graph, type):
+    method = getattr(graph, "_computation", None)
+    if method is None or isinstance(graph, type):
         raise ArgumentError(
             "explain: its argument must be a symbol, a program or a trainer, got "
             f"{type(graph).__name__}"
         )
-    result: Computation = found(types, is_train)
+    result: Computation = method(types, is_train)
     return result
 
 
@@ -348,7 +348,7 @@ def _calls(outputs: Sequence[Node], times: int) -> Iterator[tuple[Node, int]]:
 
 
 class _Shares:
-    """What each call costs: its own operations and results, and its share of what XLA made."""
+    """The cost of each call: its own operations and results, and its share of XLA's program."""
 
     def __init__(
         self,

@@ -33,8 +33,8 @@ class Interface(SymbolMethods, Symbolic):
             names = self.list_inputs()
         except SymopError:  # names in conflict, which running reports
             names = []
-        given = [f"{name}=..." for name in names[:3]] + ["..."] * (len(names) > 3)
-        return f"compute it by x.eval({', '.join(given)})"
+        arguments = [f"{name}=..." for name in names[:3]] + ["..."] * (len(names) > 3)
+        return f"compute it by x.eval({', '.join(arguments)})"
 
     @property
     def roots(self) -> tuple[Node, ...]:
@@ -114,7 +114,7 @@ class Interface(SymbolMethods, Symbolic):
         variables = self._variables()
         require_known("infer_type", dtypes, variables)
         shapeless = [name for name, node in variables.items() if node.types is None]
-        given = {
+        types = {
             variables[name]: variable_type(
                 variables[name],
                 () if name in shapeless else variables[name].type.shape,
@@ -123,7 +123,7 @@ class Interface(SymbolMethods, Symbolic):
             for name, dtype in dtypes.items()
         }
         try:
-            known = infer_types(self.roots, given)
+            known = infer_types(self.roots, types)
             arguments, outputs, states = (
                 [known[node][0] for node in nodes] for nodes in self._three()
             )
@@ -141,24 +141,24 @@ class Interface(SymbolMethods, Symbolic):
         states = [node for node in variables if node.attributes[2] == "state"]
         return arguments, list(self.nodes), states
 
-    def _known(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Known:
+    def _known(self, declared: Mapping[str, tuple[Shape, DType | None]]) -> Known:
         variables = self._variables()
-        require_known("symbol", given, variables)
-        types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}
+        require_known("symbol", declared, variables)
+        types = {variables[n]: variable_type(variables[n], *what) for n, what in declared.items()}
         return infer_types(self.roots, types)
 
 
-def as_shape(owner: str, given: Any) -> Shape:
+def as_shape(owner: str, shape: Any) -> Shape:
     """Returns the lengths of axes that a user gives, one or several.
 
     Raises:
         ArgumentError: it is not a shape.
     """
-    lengths = (given,) if isinstance(given, SupportsIndex) else given
+    lengths = (shape,) if isinstance(shape, SupportsIndex) else shape
     if not isinstance(lengths, (tuple, list)) or not all(
         isinstance(one, SupportsIndex) or is_symbolic(one) for one in lengths
     ):
-        raise ArgumentError(f"{owner}: a shape must hold lengths of axes, got {given!r}")
+        raise ArgumentError(f"{owner}: a shape must hold lengths of axes, got {shape!r}")
     return tuple(lengths)
 
 

@@ -89,10 +89,10 @@ def loops(
     whole = symbol.with_types(**types) if types else symbol
     log: list[Rolled] = []
     aim = Aim(by_jax=by_jax, stacking=stacked)
-    found = specialize(whole.nodes, {}, training=is_train, rolling=True, aim=aim, log=log)
-    made = tuple(one for one in log if one.loop is not None)
+    graph = specialize(whole.nodes, {}, training=is_train, rolling=True, aim=aim, log=log)
+    rolled = tuple(one for one in log if one.loop is not None)
     left = tuple(one for one in log if one.loop is None)
-    return Loops(Symbol(found.outputs), made, left, _count(whole.nodes))
+    return Loops(Symbol(graph.outputs), rolled, left, _count(whole.nodes))
 
 
 def _count(nodes: Sequence[Node]) -> int:

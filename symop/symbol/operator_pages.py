@@ -1,4 +1,4 @@
-"""What a drawing says of an operator: its signature, its docstring and its gradient."""
+"""The page of an operator in a drawing: its signature, its docstring and its gradient."""
 
 import inspect
 

@@ -91,8 +91,8 @@ def estimate(
     names = loss.list_arguments() if wrt is None else wrt
     xs = [settled.variables[name] for name in names]
     moving = [x for x in xs if x.type.differentiable]
-    found = typed_grad(roots[-1:], moving, [None], "zero", (), policy, last=True)
-    return count_reads(roots, [one for one in found if one is not None])
+    gradients = typed_grad(roots[-1:], moving, [None], "zero", (), policy, last=True)
+    return count_reads(roots, [one for one in gradients if one is not None])
 
 
 def report(
@@ -114,8 +114,8 @@ def report(
         is_train: whether operators behave as in training.
         repeats: the number of runs of each policy; the policies take turns.
     """
-    given = [KEEP_ALL, KEEP_COSTLY, Policy("segments", cuts=None)]
-    tried = list(given if policies is None else policies)
+    variants = [KEEP_ALL, KEEP_COSTLY, Policy("segments", cuts=None)]
+    tried = list(variants if policies is None else policies)
     fed = {name: jnp.asarray(one) for name, one in arrays.items()}
     compiled = [_compiled(loss, fed, wrt, one, is_train) for one in tried]
     times: list[list[float]] = [[] for _ in tried]

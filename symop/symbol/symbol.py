@@ -252,7 +252,7 @@ class Symbol(Interface):
             >>> y.with_types(x=(2, 3)).shape
             (2, 3)
         """
-        known = self._known({name: _shape_and_dtype(given) for name, given in types.items()})
+        known = self._known({name: _shape_and_dtype(type) for name, type in types.items()})
         return self._with_roots(redeclare(self.roots, known))
 
     def with_sharding(self, rules: Rules) -> "Symbol":
@@ -271,8 +271,8 @@ class Symbol(Interface):
             >>> y.with_sharding({"*_weight": ("model", None)}).shardings()
             {'layer_weight': ('model',)}
         """
-        found = resolve("with_sharding", rules, ndims_of(self.roots))
-        return self._with_roots(with_shardings(self.roots, found))
+        shardings = resolve("with_sharding", rules, ndims_of(self.roots))
+        return self._with_roots(with_shardings(self.roots, shardings))
 
     def shardings(self) -> dict[str, Sharding]:
         """Returns the shardings of the variables that declare one, by name."""
@@ -475,18 +475,18 @@ class Symbol(Interface):
             UnknownTypeError: some shapes cannot be inferred; the message names them.
         """
         dtypes = {name: as_dtype(dtype) for name, dtype in (type_dict or {}).items()}
-        given = {
+        types = {
             name: (as_shape("simple_bind", shape), dtypes.get(name))
             for name, shape in shapes.items()
         }
-        require_known("simple_bind", {**given, **dtypes}, self.list_inputs())
-        roots = infer_variables(self.roots, given)
+        require_known("simple_bind", {**types, **dtypes}, self.list_inputs())
+        roots = infer_variables(self.roots, types)
         variables = variables_of(roots)
         zeros = {
             name: jnp.zeros(node.type.shape, node.type.dtype) for name, node in variables.items()
         }
         if seed is not None:
-            drawn = {name: node for name, node in variables.items() if name not in given}
+            drawn = {name: node for name, node in variables.items() if name not in types}
             keys = jax.random.split(jax.random.key(seed), max(len(drawn), 1))
             zeros.update(initial_values(drawn, roots, keys))
         states = self.list_auxiliary_states()
@@ -564,15 +564,15 @@ def _merged(arrays: Any, others: Mapping[str, Any]) -> dict[str, Any]:
     return {**arrays, **others}
 
 
-def _by_name(what: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    if isinstance(given, Mapping):
-        return given
-    if len(given) != len(names):
+def _by_name(what: str, values: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    if isinstance(values, Mapping):
+        return values
+    if len(values) != len(names):
         raise FeedError(
             f"bind: {what} must be one array for each of {', '.join(names) or 'none'}, "
-            f"got {len(given)}"
+            f"got {len(values)}"
         )
-    return dict(zip(names, given, strict=True))
+    return dict(zip(names, values, strict=True))
 
 
 def _is_value(node: Node) -> bool:
@@ -580,14 +580,14 @@ def _is_value(node: Node) -> bool:
     return node.op is not TRAINING and not (isinstance(node.op, Operator) and not node.op.single)
 
 
-def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:
-    if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return tuple(given.shape), np.dtype(given.dtype)
-    if isinstance(given, SupportsIndex):
-        return (given.__index__(),), None
-    if len(given) == 2 and isinstance(given[0], (tuple, list)):
-        return as_shape("with_types", given[0]), as_dtype(given[1])
-    return as_shape("with_types", given), None
+def _shape_and_dtype(type: Any) -> tuple[Shape, DType | None]:
+    if hasattr(type, "shape") and hasattr(type, "dtype"):
+        return tuple(type.shape), np.dtype(type.dtype)
+    if isinstance(type, SupportsIndex):
+        return (type.__index__(),), None
+    if len(type) == 2 and isinstance(type[0], (tuple, list)):
+        return as_shape("with_types", type[0]), as_dtype(type[1])
+    return as_shape("with_types", type), None
 
 
 def to_node(value: Any) -> Node:

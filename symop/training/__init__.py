@@ -1,4 +1,7 @@
-"""Parts of ``symop.optim`` (gradient clipping, loss scaling) and of ``symop.train`` (processes).
+"""Parts of ``symop.train`` and ``symop.optim``, which are the entry points.
 
-This package imports ``symop.program`` and lower layers.
+Of ``train.Trainer``: the ``state``, a ``step`` as a pure function, the ``loop`` of ``fit`` with its
+callbacks and logs, batches (``feeding``, ``streams``) and ``evaluation``; ``joining`` connects the
+processes of a job. Of ``optim``: ``clipping`` and ``loss_scaling``. This package imports
+``symop.program`` and below.
 """

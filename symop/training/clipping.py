@@ -37,8 +37,8 @@ class ClipByGlobalNorm:
 
     def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
         """Returns the clipped gradients."""
-        found = get("clip_by_global_norm")(*gradients, max_norm=self.max_norm)
-        return list(found) if isinstance(found, tuple) else [found]
+        clipped = get("clip_by_global_norm")(*gradients, max_norm=self.max_norm)
+        return list(clipped) if isinstance(clipped, tuple) else [clipped]
 
 
 Clip = Callable[[Sequence[Variable]], list[Variable]]

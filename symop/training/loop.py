@@ -159,8 +159,8 @@ class Loop:
     def _end_epoch(self, fit: Fit) -> None:
         metrics: dict[str, Any] = self._means.means()
         if self._validate is not None:
-            found = self._validate(fit.state)
-            metrics.update({VALIDATION + name: value for name, value in found.items()})
+            validation = self._validate(fit.state)
+            metrics.update({VALIDATION + name: value for name, value in validation.items()})
         if self._after_epoch is not None:
             metrics.update(self._after_epoch(fit.epoch, fit.state, metrics) or {})
         rate = learning_rate_of(fit.state.opt_state)

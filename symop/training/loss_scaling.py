@@ -59,11 +59,11 @@ class Scaling:
     def unscaled(self, gradients: Sequence[Variable]) -> tuple[list[Variable], Variable]:
         """Returns the unscaled gradients, zero if any is not finite, and whether all are finite."""
         inverse = 1.0 / self.factor
-        found = [_single(one) * inverse for one in gradients]
+        singles = [_single(one) * inverse for one in gradients]
         # Zero times a non-finite value is NaN; the squares of finite values may overflow.
-        finite: Variable = get("isfinite")(get("global_norm")(*[one * 0.0 for one in found]))
+        finite: Variable = get("isfinite")(get("global_norm")(*[one * 0.0 for one in singles]))
         self._adapt(finite)
-        return [get("let_through")(one, finite) for one in found], finite
+        return [get("let_through")(one, finite) for one in singles], finite
 
     def _adapt(self, finite: Variable) -> None:
         factor, good = adapted(self.how, self.factor, self.good, finite)

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import optax
 import optax.contrib
 
 from registry.errors import ArgumentError, nearest
+from registry.foreign_names import keyword_elsewhere
+from registry.tracebacks import api_boundary
 
 _RATES = {
     **dict.fromkeys(("adam", "adamw", "nadam", "nadamw", "radam", "amsgrad", "adabelief"), 1e-3),
@@ -24,6 +27,7 @@ _VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 
 
+@api_boundary
 def optimizer(
     name: str,
     learning_rate: float | Callable[[Any], Any] | None = None,
@@ -69,7 +73,7 @@ def optimizer(
         if option not in known:
             raise ArgumentError(
                 f"optimizer: an option of {name!r} must be among {', '.join(known)}, got "
-                f"{option!r}{nearest(option, known)}"
+                f"{option!r}{keyword_elsewhere(option, known) or nearest(option, known)}"
             )
     result = _built(name, function, learning_rate, options)
     result = result if clip is None else optax.chain(optax.clip_by_global_norm(clip), result)
@@ -96,7 +100,7 @@ def _optimizers() -> dict[str, Any]:
         name: one
         for place in (optax.contrib, optax)
         for name, one in vars(place).items()
-        if inspect.isfunction(one)
+        if isinstance(one, (FunctionType, functools.partial))
         and not name.startswith(("_", "scale_by_"))
         and "learning_rate" in inspect.signature(one).parameters
     }

@@ -21,7 +21,7 @@ Decay = float | Callable[[Any], Any]
 
 
 class Options(NamedTuple):
-    """What a step does besides forward pass, backward pass and update.
+    """Options of a step besides forward pass, backward pass and update.
 
     Attributes:
         accumulate: the number of parts of a batch that are computed one after the other.

@@ -32,9 +32,9 @@ def leading(body: BodyGraph, late: set[int], lasting: set[int]) -> Places:
     held = {i for i in read if i not in lasting or _is_key(body.parameters[i])}
     waiting = {body.parameters[i] for i in held}
     for node in calls:
-        given = [places[one] for one in node.operands if one in places]
-        if waiting.isdisjoint(node.operands) and given:
-            smallest = min(given, key=lambda i: (body.parameters[i].type.size, i))
+        indices = [places[one] for one in node.operands if one in places]
+        if waiting.isdisjoint(node.operands) and indices:
+            smallest = min(indices, key=lambda i: (body.parameters[i].type.size, i))
             held.add(smallest)
             waiting.add(body.parameters[smallest])
         if not waiting.isdisjoint(node.operands):

@@ -110,27 +110,27 @@ def is_fused(node: Node) -> bool:
     operator = node.op
     if not isinstance(operator, Operator) or operator.opaque or bodies_of(node.attributes):
         return False
-    given = _given(node, operator)
-    if node.types is None or not _may_be(operator, given, node.types):
+    types = _input_types(node, operator)
+    if node.types is None or not _may_be(operator, types, node.types):
         return False
     # The value of a float does not affect which entries are read, so it is left out of the key.
     alike = tuple([0.0 if isinstance(one, float) else one for one in node.attributes])
-    key = operator, identity_key(alike), given
+    key = operator, identity_key(alike), types
     entry = _memo.get(key)
-    return _memo.put(key, _is_so(operator, node.attributes, given)) if entry is None else entry
+    return _memo.put(key, _is_so(operator, node.attributes, types)) if entry is None else entry
 
 
-def _given(node: Node, operator: Operator) -> tuple[VarType | None, ...]:
+def _input_types(node: Node, operator: Operator) -> tuple[VarType | None, ...]:
     """Returns the types of the inputs; that of the training flag whether it is open or fixed."""
-    given = [None if one is None else one.type for one in node.inputs]
+    types = [None if one is None else one.type for one in node.inputs]
     if operator.training_index is not None:
-        given[operator.training_index] = TRAINING_TYPE
-    return tuple(given)
+        types[operator.training_index] = TRAINING_TYPE
+    return tuple(types)
 
 
-def _may_be(operator: Operator, given: Sequence[VarType | None], types: Sequence[VarType]) -> bool:
+def _may_be(operator: Operator, inputs: Sequence[VarType | None], types: Sequence[VarType]) -> bool:
     """Whether it may be fused, judged by types alone: most other operators change the shape."""
-    arrays = [one for one in given if one is not None and one not in (KEY_TYPE, TRAINING_TYPE)]
+    arrays = [one for one in inputs if one is not None and one not in (KEY_TYPE, TRAINING_TYPE)]
     if not arrays or any(one.kind is not VarKind.LOD_TENSOR for one in (*arrays, *types)):
         return False
     largest = max((one.shape for one in arrays), key=math.prod)
@@ -138,9 +138,9 @@ def _may_be(operator: Operator, given: Sequence[VarType | None], types: Sequence
 
 
 def _is_so(
-    operator: Operator, attributes: tuple[Any, ...], given: tuple[VarType | None, ...]
+    operator: Operator, attributes: tuple[Any, ...], inputs: tuple[VarType | None, ...]
 ) -> bool:
-    run, present, structs = opened(operator, given, attributes)
+    run, present, structs = opened(operator, inputs, attributes)
     try:
         program = jax.make_jaxpr(run)(*structs)
     except Exception:  # a kernel that needs values, which lowering supplies or refuses

@@ -4,7 +4,6 @@ Each operator says how it computes a few positions at a time (``stepwise``), whe
 positions before them differs between the examples of a batch.
 """
 
-import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
+from registry.ops.core.broadcasting import cast
 from registry.ops.core.comparison import greater_equal, less, logical_and
 from registry.ops.core.elementwise import where
 from registry.ops.core.reductions import statistics_dtype
@@ -21,7 +21,7 @@ from registry.ops.core.reshaping import reshape
 from registry.ops.indexing.gathering import take_along_axis
 from registry.shapes import default_int, inexact, normalize_axis, promote, real
 from registry.table import op
-from registry.types import DType, Shape, VarType, is_integer
+from registry.types import DType, Shape, VarType, is_complex, is_integer
 from registry.var import Var
 
 # Heads -------------------------------------------------------------------------------------------
@@ -242,15 +242,15 @@ def rotary_embedding(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> rotary_embedding(jnp.ones((2, 2))).round(2)
-        Array([[ 1.  ,  1.  ],
-               [-0.3 ,  1.38]], dtype=float32)
+        >>> rotary_embedding(jnp.array([[1.0, 0.0], [1.0, 0.0]])).round(1)
+        Array([[1. , 0. ],
+               [0.5, 0.8]], dtype=float32)
     """
     wide, half = statistics_dtype(x.dtype), x.shape[-1] // 2
     places = jnp.arange(x.shape[-2], dtype=wide)
     if start is not None:
         places = places + start.reshape(-1, *[1] * (x.ndim - 2)).astype(wide)
-    rates = jnp.exp(jnp.arange(half, dtype=wide) * (-math.log(base) / max(half, 1)))
+    rates = jnp.power(jnp.asarray(base, wide), jnp.arange(half, dtype=wide) / -max(half, 1))
     angles = places[..., None] * rates
     cosine, sine = jnp.cos(angles), jnp.sin(-angles if inverse else angles)
     left, right = x[..., :half].astype(wide), x[..., half:].astype(wide)
@@ -283,7 +283,9 @@ def _write_steps_shape(cache: Shape, steps: Shape, start: Shape) -> Shape:
     return cache
 
 
-def _write_steps_dtype(cache: VarType, start: VarType) -> tuple[DType, bool]:
+def _write_steps_dtype(cache: VarType, steps: VarType, start: VarType) -> tuple[DType, bool]:
+    if is_complex(steps.dtype) and not is_complex(cache.dtype):
+        raise DTypeError(f"steps must be real, as the cache is, got {steps.dtype.name}")
     _require_whole(start)
     return cache.dtype, cache.weak
 
@@ -354,6 +356,6 @@ def _write_steps_gradient(cache: Var, steps: Var, start: Var, d_out: Var) -> Gra
     taken = first + reshape(position_ids(steps, axis=-2), shape=(1, *ones, count, 1))
     return {
         "cache": where(filled, 0.0, d_out),
-        "steps": take_along_axis(d_out, taken, axis=-2),
+        "steps": cast(take_along_axis(d_out, taken, axis=-2), dtype=steps.dtype),
         "start": None,
     }

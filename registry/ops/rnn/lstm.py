@@ -129,7 +129,7 @@ _LSTM_WEIGHTS = [(8, 3), (8, 2), (8,), (8,)]
             bidirectional=True,
             order=1,
         ),
-        case(data=(2, 0, 3), weights=_LSTM_WEIGHTS, order=1),
+        case(data=(2, 0, 3), weights=_LSTM_WEIGHTS, hidden_size=2, order=1),
         case(data=(1, 1, 1), weights=[(4, 1), (4, 1)]),
         workload(data=(64, 32, 128), weights=usual_weights(512, 128)),
         misuse(

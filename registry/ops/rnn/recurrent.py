@@ -114,7 +114,7 @@ _RNN_WEIGHTS = [(2, 3), (2, 2), (2,), (2,)]
             bidirectional=True,
             order=1,
         ),
-        case(data=(2, 0, 3), weights=_RNN_WEIGHTS, order=1),
+        case(data=(2, 0, 3), weights=_RNN_WEIGHTS, hidden_size=2, order=1),
         case(data=integers(2, 2, 3, high=3), weights=_RNN_WEIGHTS, order=1),
         workload(data=(64, 32, 128), weights=usual_weights(128, 128)),
         misuse(
@@ -352,7 +352,7 @@ _GRU_WEIGHTS = [(6, 3), (6, 2), (6,), (6,)]
             bidirectional=True,
             order=1,
         ),
-        case(data=(2, 0, 3), weights=_GRU_WEIGHTS, order=1),
+        case(data=(2, 0, 3), weights=_GRU_WEIGHTS, hidden_size=2, order=1),
         case(data=(1, 1, 1), weights=[(3, 1), (3, 1)]),
         workload(data=(64, 32, 128), weights=usual_weights(384, 128)),
         misuse("the weights of layer 0 must", data=(2, 2, 4), weights=_GRU_WEIGHTS),

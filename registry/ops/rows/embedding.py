@@ -59,7 +59,7 @@ def _lookup_table_reference(
         case(table=(5, 3), ids=integers(2, 4, high=5), padding_idx=1),
         case(table=(3, 2), ids=integers(8, high=3), padding_idx=-1),
         case(table=(5, 3), ids=integers(high=5)),
-        case(table=(5, 3), ids=integers(0, high=5)),
+        case(table=(5, 3), ids=integers(0, high=5), rows=5, width=3),
         case(table=(300, 2), ids=integers(4, high=256, dtype="uint8"), padding_idx=299, order=1),
         case(table=(300, 2), ids=integers(4, high=128, dtype="int8"), padding_idx=-44, order=1),
         case(table=(5, 3), ids=integers(2, 4, high=5), padding_idx=1, sparse=True),

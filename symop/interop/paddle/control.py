@@ -360,7 +360,7 @@ def gradient(call: Call, forward: str, scopes: str, outputs: str) -> Slots:
     found = _Differentiated(before, outputs).gradients(_heads(call, before, outputs), wanted)
     result: Slots = {slot: [None] * len(names) for slot, names in call.op.outputs.items()}
     for place, value in found.items():
-        result[place.slot + GRAD][place.index] = value
+        result[place.slot + GRAD][place.at] = value
     _restore(call, before, outputs)
     return result
 

@@ -6,7 +6,7 @@
 So ``square_grad_grad`` is the gradient of that function, and so on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import symop as so
@@ -23,7 +23,7 @@ class Place(NamedTuple):
     """One value of a slot."""
 
     slot: str
-    index: int
+    at: int
 
 
 class Placeholders:
@@ -69,11 +69,11 @@ def cotangents(
         heads: the gradients of some outputs.
         wanted: the inputs whose gradients are wanted.
     """
-    places = [one for one in heads if is_floating(outputs[one.slot][one.index])]
-    variables = [data_of(inputs[one.slot][one.index]) for one in wanted]
+    places = [one for one in heads if is_floating(outputs[one.slot][one.at])]
+    variables = [data_of(inputs[one.slot][one.at]) for one in wanted]
     if not places:
         return {one: so.zeros_like(each) for one, each in zip(wanted, variables, strict=True)}
-    ys = [data_of(outputs[one.slot][one.index]) for one in places]
+    ys = [data_of(outputs[one.slot][one.at]) for one in places]
     seeds = [_shaped(data_of(heads[one]), each) for one, each in zip(places, ys, strict=True)]
     found = so.grad(ys, variables, seeds, unreachable="zero")
     return dict(zip(wanted, found, strict=True))
@@ -121,7 +121,7 @@ def forward_type(name: str) -> str:
     return name.replace("_grad2", "2") if name.endswith("_grad2") else ""
 
 
-def output_slot(slot: str, forward: Mapping[str, Any]) -> str:
+def output_slot(slot: str, forward: Collection[str]) -> str:
     """Returns the slot ``X@GRAD`` for other spellings of it in gradients of second order.
 
     Args:

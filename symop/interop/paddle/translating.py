@@ -206,7 +206,7 @@ class Translation:
         results = by_outputs([slopes[place] for _, _, place in wanted], computed, declared)
         outputs: Slots = {slot: [None] * len(names) for slot, names in call.op.outputs.items()}
         for (slot, i, place), result in zip(wanted, results, strict=True):
-            like = inner[place.slot][place.index]
+            like = inner[place.slot][place.at]
             value = places.filled(result)
             outputs[slot][i] = (
                 so.LoDTensor(value, like.lod) if isinstance(like, so.LoDTensor) else value

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 import symop as so
+from registry.types import is_inexact
 from symop.interop.paddle.errors import PaddleError
 from symop.symbol.symbol import Symbol, to_node
 
@@ -32,7 +33,7 @@ def is_array(value: Any) -> bool:
 
 def is_floating(value: Any) -> bool:
     """Returns whether a value can have a gradient."""
-    return is_array(value) and jax.dtypes.issubdtype(data_of(value).dtype, np.inexact)
+    return is_array(value) and is_inexact(data_of(value).dtype)
 
 
 def is_constant(value: Any) -> bool:

@@ -60,15 +60,15 @@ class Plan(NamedTuple):
 def contract(outputs: Sequence[Node], plans: Sequence[Plan]) -> Contracted:
     """Returns ``outputs`` with a block in place of each run that has a policy."""
     read = _read(outputs, plans)
-    image, found = Images(), dict[Node, Node]()
+    image, blocks = Images(), dict[Node, Node]()
     for plan, values in zip(plans, read, strict=True):
-        made = _block(plan, values, image) if plan.policy is not None and values else None
-        if made is None:
-            found.update(_unchanged(plan.run, image))
+        block = _block(plan, values, image) if plan.policy is not None and values else None
+        if block is None:
+            blocks.update(_unchanged(plan.run, image))
             continue
-        found.update(made)
-        image.update({one: part for part, one in made.items() if one in values})
-    return Contracted([image.value(one) for one in outputs], found, image)
+        blocks.update(block)
+        image.update({one: part for part, one in block.items() if one in values})
+    return Contracted([image.value(one) for one in outputs], blocks, image)
 
 
 def _unchanged(run: Run, image: Images) -> dict[Node, Node]:
@@ -203,7 +203,7 @@ def _gives_rows(
         heads = tuple(
             None if one is None else placeholder("d", one) for one in cotangent_types(node)
         )
-        found = input_gradients(node, heads, active)
+        gradients = input_gradients(node, heads, active)
     except SymopError:
         return False  # differentiating it reports the error
-    return any(gradient.type.kind is VarKind.SELECTED_ROWS for _, gradient in found)
+    return any(gradient.type.kind is VarKind.SELECTED_ROWS for _, gradient in gradients)

@@ -33,14 +33,14 @@ class LoopCall(NamedTuple):
     @property
     def layout(self) -> Layout:
         """The roles of the operands and results."""
-        given = {name: self.options.get(name, 0) for name in ("n_xs", "n_sums")}
-        return Layout(self.options["body"], self.options["n_carry"], **given)
+        counts = {name: self.options.get(name, 0) for name in ("n_xs", "n_sums")}
+        return Layout(self.options["body"], self.options["n_carry"], **counts)
 
     def results(self, body: Body | None = None, **options: Any) -> list[Node]:
         """Returns the final results of a loop over ``body``, and those of each step."""
-        given = {**self.options, "body": body or self.options["body"], **options}
-        key = {"key": self.key} if given["use_key"] else {}
-        return list(self.operator(*self.operands, **key, training=self.training, **given))
+        keywords = {**self.options, "body": body or self.options["body"], **options}
+        key = {"key": self.key} if keywords["use_key"] else {}
+        return list(self.operator(*self.operands, **key, training=self.training, **keywords))
 
     def over(self, carries: Sequence[Node], series: Sequence[Node]) -> "LoopCall":
         """Returns the loop with other carries and other series."""
@@ -54,8 +54,8 @@ class LoopCall(NamedTuple):
         assert isinstance(body, GraphBody)
         fixed = layout.n_carry + layout.n_sums
         chosen = [*body.results[:fixed], *(body.results[j] for j in wanted if j >= fixed)]
-        made = body_of(body.parameters, chosen, body.keys, updating=body.updating)
-        return self._replace(options={**self.options, "body": made})
+        inner = body_of(body.parameters, chosen, body.keys, updating=body.updating)
+        return self._replace(options={**self.options, "body": inner})
 
 
 def loop_of(node: Node, image: Images) -> LoopCall:
@@ -64,9 +64,9 @@ def loop_of(node: Node, image: Images) -> LoopCall:
     assert isinstance(operator, Operator)
     key, training, *operands = (None if one is None else image.value(one) for one in node.inputs)
     assert training is not None
-    given = tuple(one for one in operands if one is not None)
+    present = tuple(one for one in operands if one is not None)
     options = operator.attribute_dict(node.attributes)
-    return LoopCall(operator.family or operator, given, key, training, options)
+    return LoopCall(operator.family or operator, present, key, training, options)
 
 
 def saving(layout: Layout, policy: Policy) -> Layout:

@@ -77,9 +77,9 @@ def _again(node: Node, read: Sequence[Node], policy: Policy, image: Images) -> d
         return {node: node_of(image.rebuild(node))}
     told = loop.told(places)
     if policy.segments and loop.operator is get("scan"):
-        found = in_segments(told, policy.cuts)
+        results = in_segments(told, policy.cuts)
     else:
-        found = told.results(saving(told.layout, policy).body)
+        results = told.results(saving(told.layout, policy).body)
     fixed = loop.layout.n_carry + loop.layout.n_sums
     series = {j: fixed + k for k, j in enumerate(j for j in places if j >= fixed)}
-    return {one: found[series.get(j, j)] for one in read for j in [one.index - hidden]}
+    return {one: results[series.get(j, j)] for one in read for j in [one.index - hidden]}

@@ -75,10 +75,10 @@ def _nested(loop: LoopCall, cut: ScanSplit) -> list[Node]:
     begin = cut.rest if loop.options["reverse"] else 0
     split = [_split(one, begin, (cut.outer, cut.inner)) for one in _series(loop)]
     outer = saving(Layout(body, layout.n_carry, layout.n_xs, layout.n_sums), KEEP_NONE)
-    found = loop.over(_carries(loop), split).results(outer.body, length=cut.outer, use_key=False)
+    results = loop.over(_carries(loop), split).results(outer.body, length=cut.outer, use_key=False)
     fixed = layout.n_carry + layout.n_sums
     count = len(layout.body.outputs)
-    return [*found[:fixed], *(_merged(one, taken) for one in found[fixed:count])]
+    return [*results[:fixed], *(_merged(one, taken) for one in results[fixed:count])]
 
 
 def _outer_body(loop: LoopCall, steps: int) -> GraphBody:
@@ -89,10 +89,10 @@ def _outer_body(loop: LoopCall, steps: int) -> GraphBody:
         VarType((steps, *one.shape), one.dtype, one.kind) if i in layout.series else one
         for i, one in enumerate(inputs)
     ]
-    given = tuple(placeholder(f"x{i}", one) for i, one in enumerate(types))
-    inner = loop._replace(operands=given)
+    slices = tuple(placeholder(f"x{i}", one) for i, one in enumerate(types))
+    inner = loop._replace(operands=slices)
     results = inner.results(saving(layout, KEEP_ALL).body, length=steps, use_key=False)
-    return body_of(given, results[: len(layout.body.outputs)], ())
+    return body_of(slices, results[: len(layout.body.outputs)], ())
 
 
 def _joined(loop: LoopCall, cut: ScanSplit, main: Sequence[Node]) -> list[Node]:
@@ -103,15 +103,15 @@ def _joined(loop: LoopCall, cut: ScanSplit, main: Sequence[Node]) -> list[Node]:
     begin = 0 if backwards else length - cut.rest
     series = [_split(one, begin, (cut.rest,)) for one in _series(loop)]
     last = loop.over(main[:n_carry], series)
-    found = last.results(saving(layout, KEEP_ALL).body, length=cut.rest, use_key=False)
-    pairs = list(zip(main, found, strict=False))
+    results = last.results(saving(layout, KEEP_ALL).body, length=cut.rest, use_key=False)
+    pairs = list(zip(main, results, strict=False))
     sums = [one + other for one, other in pairs[n_carry:fixed]]
     concat = get("concat")
     joined = [
         concat(*((other, one) if backwards else (one, other)), axis=0)
         for one, other in pairs[fixed:]
     ]
-    return [*found[:n_carry], *sums, *joined]
+    return [*results[:n_carry], *sums, *joined]
 
 
 def _carries(loop: LoopCall) -> tuple[Node, ...]:
@@ -180,10 +180,10 @@ def _numbered(loop: LoopCall) -> LoopCall:
         one: _FOLD_IN(constant(rank, VarType((), _INT)), key=own)
         for rank, one in enumerate(body.keys)
     }
-    given = [*body.parameters[:end], number, *body.parameters[end:], key]
-    made = images(body.results, {**keys, **{one: one for one in body.parameters}})
-    results = [node_of(made[one]) for one in body.results]
-    told = body_of(given, results, (), updating=body.updating)
+    parameters = [*body.parameters[:end], number, *body.parameters[end:], key]
+    copies = images(body.results, {**keys, **{one: one for one in body.parameters}})
+    results = [node_of(copies[one]) for one in body.results]
+    told = body_of(parameters, results, (), updating=body.updating)
     numbers = array(np.arange(loop.options["length"], dtype=_INT))
     operands = (*loop.operands[:end], numbers, *loop.operands[end:], loop.key)
     options = {**loop.options, "body": told, "n_xs": layout.n_xs + 1, "use_key": False}

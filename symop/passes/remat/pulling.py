@@ -26,13 +26,13 @@ def pull_back(
     levels = _levels(ys, xs, policy, for_jax=False)
     for level in levels:
         ys, xs = level.outputs, [level.image.value(one) for one in xs]
-    found = pullback(ys, xs, heads, summing)
-    present = [one for one in found if one is not None]
+    gradients = pullback(ys, xs, heads, summing)
+    present = [one for one in gradients if one is not None]
     for level in reversed(levels):
         # The forward graph is unchanged: the gradient reads values of blocks from it.
         present = substitute(present, level.stands_for)
     supply = iter(present)
-    return [None if one is None else next(supply) for one in found]
+    return [None if one is None else next(supply) for one in gradients]
 
 
 define(gradients.Gradients, pull=pull_back)
@@ -40,9 +40,9 @@ define(gradients.Gradients, pull=pull_back)
 
 def seal(roots: Sequence[Node], policy: Policy | None) -> list[Node]:
     """Returns ``roots`` with blocks; JAX's gradients keep their values as policy and scopes say."""
-    given = chosen(roots, policy)
-    levels = _levels(given, (), policy, for_jax=True)
-    return levels[-1].outputs if levels else given
+    marked = chosen(roots, policy)
+    levels = _levels(marked, (), policy, for_jax=True)
+    return levels[-1].outputs if levels else marked
 
 
 def _levels(

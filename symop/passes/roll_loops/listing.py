@@ -28,12 +28,12 @@ def arrange(outputs: Sequence[Node], hints: Iterable[Node], until: Iterable[Node
     In ``hints``, each node must follow those of its inputs that are listed. The nodes in ``until``
     are taken as given, as by ``topological``.
     """
-    given = set(until)
-    needed = set(topological(outputs, until=given))
+    ends = set(until)
+    needed = set(topological(outputs, until=ends))
     wanted = [node for node in dict.fromkeys(hints) if node in needed]
     if len(wanted) == len(needed):
         return wanted
-    return topological([*wanted, *outputs], until=given)
+    return topological([*wanted, *outputs], until=ends)
 
 
 class Listing:

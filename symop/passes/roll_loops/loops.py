@@ -181,22 +181,22 @@ class _Builder:
             reader: [(place, by_place[place]) for place in sorted(places)]
             for reader, places in self.steps.terms.items()
         }
-        given = self.operands
+        operands = self.operands
         counts = {
-            "carried": len(given.carries),
-            "series": len(given.series),
-            "shared": len(given.consts),
+            "carried": len(operands.carries),
+            "series": len(operands.series),
+            "shared": len(operands.consts),
             "copied": copied,
         }
         return RolledLoop(outputs[0].source, images, terms, backwards, counts)
 
     def value(self, place: Place) -> Node:
         """Returns a value of the body."""
-        made = self.made[place[0]]
-        assert isinstance(made.op, Operator)
+        array = self.made[place[0]]
+        assert isinstance(array.op, Operator)
         original = self.steps.node(1, place[0]).op
         assert isinstance(original, Operator)
-        return made if original.single else select(made, place[1])
+        return array if original.single else select(array, place[1])
 
     def _operator(self, k: int) -> Node:
         node = self.steps.node(1, k)
@@ -227,32 +227,32 @@ class _Builder:
 
     def _called(self, results: Sequence[Node], n_sums: int) -> tuple[list[Node], bool, int]:
         """Returns the loop's results, its direction, and how many of its series were copied."""
-        given = self.operands
-        for values in given.series:
+        own = self.operands
+        for values in own.series:
             self.aim.require_stacks(values)
-        found = [_required(series_of(values)) for values in given.series]
-        self._require_little_copied(found, carries=bool(given.carries) or n_sums > 0)
-        backwards = _direction(found)
+        arrays = [_required(series_of(values)) for values in own.series]
+        self._require_little_copied(arrays, carries=bool(own.carries) or n_sums > 0)
+        backwards = _direction(arrays)
         series = [
             _turned(one, values, backwards=backwards)
-            for one, values in zip(found, given.series, strict=True)
+            for one, values in zip(arrays, own.series, strict=True)
         ]
         order = [self.made[k] for k in sorted(self.made)]
-        inner = self.within(results, order, given.parameters)
-        body = body_of(given.parameters, inner, (), updating=True)
+        inner = self.within(results, order, own.parameters)
+        body = body_of(own.parameters, inner, (), updating=True)
         _require_dense_gradients(body)
         if self.aim.by_jax and transposes_slowly(lambda: _traced(body)):
             raise RefusedError(
                 "JAX would transpose convolutions, which XLA makes slow in CPU loops"
             )
-        layout = Layout(body, len(given.carries), len(series), n_sums)
-        firsts = [first for _, first in given.carries]
-        operands = [*firsts, *series, *given.consts]
+        layout = Layout(body, len(own.carries), len(series), n_sums)
+        firsts = [first for _, first in own.carries]
+        operands = [*firsts, *series, *own.consts]
         with copied_origin(self._placed(self.steps.node(0, 0), self.scope)):
             outputs = self._operator_of(layout, operands, backwards=backwards)
-        return outputs[: len(results)], backwards, sum(one.copied for one in found)
+        return outputs[: len(results)], backwards, sum(one.copied for one in arrays)
 
-    def _require_little_copied(self, found: Sequence[Series], *, carries: bool) -> None:
+    def _require_little_copied(self, series: Sequence[Series], *, carries: bool) -> None:
         """Refuses loops whose copies in each run take longer than compilation saves.
 
         If nothing is carried, any copy is refused, unless variables are stacked too: a loop that
@@ -261,9 +261,9 @@ class _Builder:
         Raises:
             RefusedError: The loop copies too much.
         """
-        pairs = list(zip(found, self.operands.series, strict=True))
+        pairs = list(zip(series, self.operands.series, strict=True))
         stay = [one for one, values in pairs if one.copied and self.aim.stacks(values)]
-        copies = [one for one in found if one.copied and one not in stay]
+        copies = [one for one in series if one.copied and one not in stay]
         if copies and not (carries or stay):
             raise RefusedError("nothing is carried, and what the steps read would be copied")
         copied = sum(one.node.type.nbytes for one in copies)
@@ -282,7 +282,7 @@ class _Builder:
             return list(get("vmap")(*operands, training=training, body=body, n_mapped=layout.n_xs))
         if self.aim.residuals:
             layout = _with_residuals(layout)
-        made = get("scan")(
+        results = get("scan")(
             *operands,
             training=training,
             body=layout.body,
@@ -292,7 +292,7 @@ class _Builder:
             length=self.steps.run.times,
             reverse=backwards,
         )
-        return list(made)
+        return list(results)
 
     def _is_light(self, body: GraphBody) -> bool:
         """Whether all steps may be computed at once."""
@@ -338,10 +338,10 @@ def _required(series: Series | None) -> Series:
     return series
 
 
-def _direction(found: Sequence[Series]) -> bool:
+def _direction(series: Sequence[Series]) -> bool:
     """Whether to run backwards, so that most bytes of uncopied series need no reversal."""
     sizes = [0, 0]
-    for one in found:
+    for one in series:
         if not one.copied and one.node.type.kind is VarKind.LOD_TENSOR:
             sizes[one.backwards] += one.node.type.nbytes
     return sizes[1] > sizes[0]

@@ -140,26 +140,26 @@ class _Pass:
 
     def _chosen(self) -> list[Steps]:
         """Returns runs that do not overlap, chosen in order of decreasing savings."""
-        found = maximal_repeats(self.listing.letters)
-        repeats = [one for one in found if self._saves(*one)]
+        all_repeats = maximal_repeats(self.listing.letters)
+        repeats = [one for one in all_repeats if self._saves(*one)]
         repeats.sort(key=lambda one: (one.period - (one.stop - one.start), one))
         taken: list[Steps] = []
         for repeat in repeats:
             for free in self._free(repeat, [steps.run for steps in taken]):
-                taken += self._found(free)
-        self._tell_small(found, [steps.run for steps in taken])
+                taken += self._repetitions(free)
+        self._tell_small(all_repeats, [steps.run for steps in taken])
         return taken
 
-    def _tell_small(self, found: Sequence[Repeat], taken: Sequence[RepeatedSteps]) -> None:
+    def _tell_small(self, repeats: Sequence[Repeat], taken: Sequence[RepeatedSteps]) -> None:
         """Reports repeated blocks that are not worth a loop."""
-        for repeat in found:
+        for repeat in repeats:
             inside = any(run.start < repeat.stop and repeat.start < run.stop for run in taken)
             times = (repeat.stop - repeat.start) // repeat.period
             worth = times > 2 and repeat.period * (times - 1) >= _TELLING
             if worth and not inside and not self._saves(*repeat):
                 self._tell(RepeatedSteps(repeat.start, repeat.period, times), None, _TOO_SMALL)
 
-    def _found(self, repeat: Repeat) -> Iterator[Steps]:
+    def _repetitions(self, repeat: Repeat) -> Iterator[Steps]:
         runs = alike(
             self.listing,
             repeat,
@@ -252,8 +252,8 @@ class _Pass:
         elif inputs == node.inputs:
             return
         with copied_origin(node.origin):
-            made = join_slices(node, inputs, FEWEST_STEPS)
-        self.images[node] = reapply(node, inputs) if made is None else made
+            joined = join_slices(node, inputs, FEWEST_STEPS)
+        self.images[node] = reapply(node, inputs) if joined is None else joined
 
     # Reports
 

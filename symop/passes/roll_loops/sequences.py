@@ -35,10 +35,10 @@ def maximal_repeats(letters: Sequence[int]) -> list[Repeat]:
         return []
     word = np.unique(np.asarray(letters, np.int64), return_inverse=True)[1].astype(np.int64)
     forwards, backwards = _ranks(word), _ranks(word[::-1])
-    found: set[Repeat] = set()
+    repeats: set[Repeat] = set()
     for ranks in (forwards[-1], _ranks(word.max() - word)[-1]):
-        found.update(_of_roots(_next_smaller(ranks), forwards, backwards))
-    return sorted(found)
+        repeats.update(_of_roots(_next_smaller(ranks), forwards, backwards))
+    return sorted(repeats)
 
 
 def _ranks(word: Numbers) -> list[Numbers]:

@@ -44,9 +44,9 @@ def series_of(values: Sequence[Node]) -> Series | None:
         return result
     if all(one.op is CONSTANT and one.type.shape == () for one in values):
         return Series(array(np.array([one.attributes[0] for one in values], values[0].type.dtype)))
-    made = get("stack")(*values)
-    less = join_slices(made, values, _NEIGHBORS)
-    return Series(made if less is None else less, copied=True)
+    stacked = get("stack")(*values)
+    less = join_slices(stacked, values, _NEIGHBORS)
+    return Series(stacked if less is None else less, copied=True)
 
 
 def keys_of(values: Sequence[Node]) -> Node:
@@ -102,8 +102,8 @@ def join_slices(node: Node, inputs: Sequence[Node | None], fewest: int) -> Node 
     parts = _parts([one for one in inputs if one is not None], fewest)
     if len(parts) == len(inputs):
         return None
-    made: Node = rule(parts, **node.op.attribute_dict(node.attributes))  # type: ignore[union-attr]
-    return made if made.types == node.types else None
+    joined: Node = rule(parts, **node.op.attribute_dict(node.attributes))  # type: ignore[union-attr]
+    return joined if joined.types == node.types else None
 
 
 def _parts(inputs: Sequence[Node], fewest: int) -> list[Part]:

@@ -64,13 +64,13 @@ def stack_variables(
         if torn or barred or any(one in refused for one in members):
             apart.update(members)
             continue
-        made = _stack_of(node, members, names)
-        stacks[made], whole[node] = members, made
+        stack = _stack_of(node, members, names)
+        stacks[stack], whole[node] = members, stack
         if new is not None:
             changed = dict(updates)
             for one in members:
                 del changed[one]
-            updates = {**changed, made: new}
+            updates = {**changed, stack: new}
     ends = [*outputs, *updates.values()]
     if whole:
         ends = substitute(ends, whole)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from registry.operator.attributes import identity_key
-from registry.table import get
 from registry.types import VarKind
+from symop.graph.algebra import is_sum
 from symop.graph.nodes import Node
 from symop.passes.roll_loops.listing import EMPTY, Listing, is_cut
 from symop.passes.roll_loops.wiring import RepeatedSteps
@@ -131,22 +131,22 @@ class Steps:
     def _note_reader(self, reader: Node) -> None:
         by_place: dict[Place, list[int]] = defaultdict(list)
         for one in reader.operands:
-            found = self._found(one)
-            if found is not None:
-                by_place[found[0]].append(found[1])
+            spot = self._locate(one)
+            if spot is not None:
+                by_place[spot[0]].append(spot[1])
         for place, steps in by_place.items():
             whole = len(steps) == self.run.times == len(set(steps))
-            if whole and reader.op is get("add_n") and self._is_dense(place):
+            if whole and is_sum(reader) and self._is_dense(place):
                 self.terms[reader].add(place)
             else:
                 self.uses[place].update(steps)
 
     def _note(self, value: Node) -> None:
-        found = self._found(value)
-        if found is not None:
-            self.uses[found[0]].add(found[1])
+        spot = self._locate(value)
+        if spot is not None:
+            self.uses[spot[0]].add(spot[1])
 
-    def _found(self, value: Node) -> tuple[Place, int] | None:
+    def _locate(self, value: Node) -> tuple[Place, int] | None:
         """Returns the place and step of ``value``; None if it is outside, or a varying slice."""
         maker, index = value.source, value.index
         at = self.listing.place.get(maker)

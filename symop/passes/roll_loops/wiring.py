@@ -62,10 +62,10 @@ def alike(
         period = periods * repeat.period
         stretches = _stretches(listing, repeat._replace(period=period))
         runs = [_run(listing, start, stop, period, fewest) for start, stop in stretches]
-        found = [run for run in runs if run is not None and saves(run)]
-        covered = sum(run.stop - run.start for run in found)
+        long_runs = [run for run in runs if run is not None and saves(run)]
+        covered = sum(run.stop - run.start for run in long_runs)
         if covered > most:
-            most, best = covered, found
+            most, best = covered, long_runs
         if 2 * most >= repeat.stop - repeat.start:
             break
     return best

@@ -90,13 +90,14 @@ def assign_value(
 
 @operator(no_gradient="Start End Step")
 def range(Start: Any, End: Any, Step: Any) -> Any:
-    start, stop, step = (
+    bounds: list[Any] = [
         known(f"range: {name}", one).reshape(()).item()
         for name, one in (("Start", Start), ("End", End), ("Step", Step))
-    )
-    if step == 0:
+    ]
+    if bounds[2] == 0:
         raise PaddleError("range: Step must not be zero, got 0")
-    return jnp.asarray(np.arange(start, stop, step, np.dtype(Start.dtype)))
+    values: Any = np.arange(*bounds, dtype=np.dtype(Start.dtype))
+    return jnp.asarray(values)
 
 
 @operator(no_gradient="Start Stop Num")

@@ -329,10 +329,10 @@ def _layer(
     width: int,
     both: bool,
 ) -> tuple[Any, ...]:
-    settings = {"hidden_size": width, "num_layers": 1, "bidirectional": both}
+    settings: dict[str, Any] = {"hidden_size": width, "num_layers": 1, "bidirectional": both}
     if mode == "LSTM":
         return tuple(so.lstm(x, *states, lengths, *weights, **settings))
     if mode == "GRU":
         return tuple(so.gru(x, states[0], lengths, *weights, **settings))
-    activation = mode.removeprefix("RNN_").lower()
-    return tuple(so.rnn(x, states[0], lengths, *weights, activation=activation, **settings))
+    settings["activation"] = mode.removeprefix("RNN_").lower()
+    return tuple(so.rnn(x, states[0], lengths, *weights, **settings))
