@@ -4,6 +4,7 @@ from typing import Any
 
 from registry.errors import ArgumentError, UnknownTypeError
 from registry.table import get
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.graph.naming import composed, next_name
 
 _STEM = "attention"

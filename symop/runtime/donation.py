@@ -364,7 +364,7 @@ def _operands_of(step: DonatingStep) -> Sequence[Any] | None:
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code is _CALL and frame.f_locals["self"] is step:
-            result: Sequence[Any] = frame.f_locals["given"]
+            result: Sequence[Any] = frame.f_locals["operands"]
             return result
         frame = frame.f_back
     return None
