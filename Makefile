@@ -69,7 +69,7 @@ mxnet: $(VENV)/.stamp-test  ## compare every sample of MXNet's operators with it
 	@$(BIN)/python -m pytest -n $(WORKERS) tests/test_mxnet_samples.py $(ARGS)
 
 .PHONY: golden
-golden: $(VENV)/.stamp-test  ## rewrite the stubs, the golden texts in tests/golden/, docs/names.md and docs/mxnet.md
+golden: $(VENV)/.stamp-test  ## rewrite the stubs, the golden texts in tests/golden/, docs/names.md, docs/mxnet.md, docs/paddle.md
 	@$(BIN)/python -m pytest tests -m golden --update-golden $(ARGS)
 
 .PHONY: proofs

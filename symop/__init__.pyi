@@ -9953,9 +9953,9 @@ def rotary_embedding(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> rotary_embedding(jnp.ones((2, 2))).round(2)
-        Array([[ 1.  ,  1.  ],
-               [-0.3 ,  1.38]], dtype=float32)
+        >>> rotary_embedding(jnp.array([[1.0, 0.0], [1.0, 0.0]])).round(1)
+        Array([[1. , 0. ],
+               [0.5, 0.8]], dtype=float32)
     """
 @overload
 def rotary_embedding(

@@ -33,7 +33,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="rewrite the stubs, the texts in tests/golden, docs/names.md and docs/mxnet.md",
+        help="rewrite the stubs, the texts in tests/golden, and the generated pages of docs",
     )
 
 

@@ -1,6 +1,7 @@
 """Every operator of Paddle's table against its definition in NumPy."""
 
 import itertools
+import pathlib
 
 import numpy as np
 import pytest
@@ -1297,10 +1298,26 @@ def test_rows_are_merged():
         check(evaluated([dense], {"v": X[:2]})[0], np.stack([0 * X[0], X[0] + X[1], 0 * X[0]]))
 
 
+PAGE = pathlib.Path(__file__).parents[1] / "docs" / "paddle.md"
+MARK = "<!-- The rest is written by `make golden`. -->"
+
+
+@pytest.mark.golden
+def test_the_page_lists_every_operator(golden):
+    """The table is that of the definitions."""
+    rows = "\n".join(str(find(one)) for one in names())
+    golden(PAGE, f"{PAGE.read_text().partition(MARK)[0]}{MARK}\n\n```text\n{rows}\n```\n")
+
+
+def test_attributes_without_a_default_must_be_given():
+    with pytest.raises(PaddleError, match="transpose2: the attribute axis must be given"):
+        find("transpose2").values_of({})
+
+
 def test_every_operator_has_a_case():
     others = {one.values[0] for one in CASES} | set(ENTRYWISE) | set(BINARY) | set(REDUCTIONS)
     others |= set(RANDOM) | {"randperm", "dpsgd", "dropout", "dropout_nd", "dropout_grad"}
     others |= {"dropout_nd_grad", "where_index", "masked_select", "unique", "sequence_erase"}
     others |= {"merge_selected_rows", "get_tensor_from_selected_rows"}
-    flow = {one for one in names() if find(one).function.__module__.endswith("control")}
+    flow = {one for one in names() if find(one).function.__module__.endswith("control_flow")}
     assert sorted(set(names()) - others - flow) == []

@@ -79,7 +79,8 @@ class Definition:
         """Returns the attributes of a call, with defaults.
 
         Raises:
-            PaddleError: an attribute is not known, so that ignoring it could change the result.
+            PaddleError: an attribute is not known, so that ignoring it could change the result, or
+                one without a default is missing.
         """
         values = dict(self.attributes)
         for name, value in attrs.items():
@@ -90,7 +91,28 @@ class Definition:
                     f"{self.type}: attributes must be among {', '.join(self.attributes) or 'none'}"
                     f", got {name!r}"
                 )
+        lacking = [name for name, value in values.items() if value is inspect.Parameter.empty]
+        if lacking:
+            raise PaddleError(f"{self.type}: the attribute {lacking[0]} must be given, got none")
         return values
+
+    def __str__(self) -> str:
+        """Returns the operator with its slots, attributes and defaults."""
+        inputs = [
+            f"{slot}*" if many else slot if slot in self.required else f"[{slot}]"
+            for slot, many in self.slots.items()
+        ]
+        attributes = [
+            name if value is inspect.Parameter.empty else f"{name}={_shown(value)}"
+            for name, value in self.attributes.items()
+        ]
+        outputs = ", ".join(f"{one}*" if one in self.several else one for one in self.outputs)
+        call = "; ".join(part for part in (", ".join(inputs), ", ".join(attributes)) if part)
+        return f"{self.type}({call}) -> {outputs}"
+
+
+def _shown(value: Any) -> str:
+    return str(list(value)) if isinstance(value, tuple) else repr(value)
 
 
 _TABLE: dict[str, Definition] = {}
