@@ -19,7 +19,7 @@ from symop.interop.paddle.static.layers.losses import one_hot_v2 as one_hot
 from symop.interop.paddle.static.layers.networks import embedding_v2 as embedding
 from symop.interop.paddle.static.layers.tensors import data
 from symop.interop.paddle.static.missing import raise_missing
-from symop.interop.paddle.static.parameters import ParamAttr, WeightNormParamAttr
+from symop.interop.paddle.static.parameters import ParamAttr
 from symop.interop.paddle.static.places import (
     CompiledProgram,
     CPUPlace,
@@ -38,7 +38,6 @@ __all__ = [
     "Program",
     "Scope",
     "Variable",
-    "WeightNormParamAttr",
     "append_backward",
     "backward",
     "clip",

@@ -711,7 +711,7 @@ class Variable:
         """
         raise PaddleError(
             "if: the condition must be known while a program is built; a variable has a value when "
-            f"the program runs, layers.cond branches then, got {self.name!r}"
+            f"the program runs, got {self.name!r}"
         )
 
     def __getitem__(self, index: Any) -> "Variable":

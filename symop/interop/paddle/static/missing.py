@@ -2,14 +2,15 @@
 
 from typing import NoReturn
 
+_CONTROL_FLOW = "so.cond, so.while_loop and so.scan, on program.to_symbol or in a so.Program"
 _INSTEAD = {
-    "dygraph": "symop's eager arrays, symop.nd, with so.record() and backward()",
+    "dygraph": "symop's eager arrays, symop.nd, with autograd.record() and backward()",
     "in_dygraph_mode": "programs alone; eager arrays are symop.nd",
-    "nn": "layers of a program, static.nn and fluid.layers; models are functions or so.Block",
+    "nn": "layers of a program, static.nn and fluid.layers",
     "nets": "layers of a program, fluid.layers",
-    "fleet": "so.Trainer with a mesh of devices",
-    "distributed": "so.Trainer with a mesh of devices",
-    "incubate": "symop's own operators and so.Trainer",
+    "fleet": "train.Trainer with a mesh of devices",
+    "distributed": "train.Trainer with a mesh of devices",
+    "incubate": "symop's own operators and train.Trainer",
     "ParallelExecutor": "static.Executor; JAX uses the devices of a mesh",
     "PyReader": "a Python generator whose batches are fed to Executor.run",
     "DataFeeder": "Executor.run(feed={name: array}); a ragged array is (array, lengths)",
@@ -24,15 +25,23 @@ _INSTEAD = {
     "metrics": "fetch_list of Executor.run and NumPy",
     "LoDTensor": "so.LoDTensor.from_lengths(data, lengths)",
     "create_lod_tensor": "so.LoDTensor.from_lengths(data, lengths)",
-    "LoDTensorArray": "layers.create_array",
+    "LoDTensorArray": _CONTROL_FLOW,
+    **dict.fromkeys(
+        ("cond", "case", "switch_case", "Switch", "IfElse", "while_loop", "While"), _CONTROL_FLOW
+    ),
+    **dict.fromkeys(
+        ("StaticRNN", "DynamicRNN", "create_array", "array_write", "array_read", "array_length"),
+        _CONTROL_FLOW,
+    ),
+    "WeightNormParamAttr": "ParamAttr; divide the weight by its norm with so.norm",
     "cuda_pinned_places": "static.cpu_places",
     "require_version": "symop.__version__",
     "install_check": "symop's tests",
     "dataset": "arrays from files; examples/ shows some",
-    "transpiler": "so.Trainer with a mesh of devices",
-    "DistributeTranspiler": "so.Trainer with a mesh of devices",
+    "transpiler": "train.Trainer with a mesh of devices",
+    "DistributeTranspiler": "train.Trainer with a mesh of devices",
     "memory_optimize": "nothing: XLA plans memory, so.remat trades it for time",
-    "amp": "so.Trainer with a compute dtype",
+    "amp": "train.Trainer with a compute dtype",
 }
 
 

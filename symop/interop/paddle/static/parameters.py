@@ -61,9 +61,6 @@ class ParamAttr:
         return given
 
 
-WeightNormParamAttr = ParamAttr
-
-
 def declare(
     attr: ParamAttr, name: str, shape: Sequence[int], dtype: Any, default: Initializer
 ) -> Variable:

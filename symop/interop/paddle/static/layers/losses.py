@@ -1,5 +1,6 @@
 """Losses, labels and measures."""
 
+from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.programs import Variable, code_of, dtype_of
 from symop.interop.paddle.static.helper import Layer, unary
 
@@ -150,8 +151,13 @@ def accuracy(
     correct: Variable | None = None,
     total: Variable | None = None,
 ) -> Variable:
-    """Returns the share of rows whose label is among the ``k`` largest entries."""
-    del correct, total
+    """Returns the share of rows whose label is among the ``k`` largest entries.
+
+    Raises:
+        PaddleError: ``correct`` or ``total`` is given; a program's own outputs are new variables.
+    """
+    if correct is not None or total is not None:
+        raise PaddleError("accuracy: correct and total must be left out, got variables")
     values, indices = topk(input, k)
     inputs = {"Out": values, "Indices": indices, "Label": label}
     outputs = "Accuracy Correct Total"
