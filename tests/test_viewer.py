@@ -251,6 +251,7 @@ class TestInABrowser:
         assert count(page, "#results li:not(.count)") >= 1
         page.press("Enter", 13)
         settle(page)
+        assert page.evaluate("document.querySelector('#results').hidden")
         assert (
             page.evaluate("document.querySelector('#details h2').textContent")
             == "norm2: layer_norm"

@@ -50,10 +50,16 @@ export class Search {
     this.items[this.chosen].scrollIntoView({ block: "nearest" });
   }
 
+  // The list would cover the details of the block that is shown.
+  #enter() {
+    this.results.hidden = true;
+    this.go(Number(this.items[this.chosen].dataset.id));
+  }
+
   #key(event) {
     if (event.key === "ArrowDown") this.#choose(this.chosen + 1);
     else if (event.key === "ArrowUp") this.#choose(this.chosen - 1);
-    else if (event.key === "Enter" && this.items?.length) this.go(Number(this.items[this.chosen].dataset.id));
+    else if (event.key === "Enter" && this.items?.length) this.#enter();
     else if (event.key === "Escape") this.input.blur();
     else return;
     event.preventDefault();
