@@ -456,6 +456,7 @@ case("flatten_contiguous_range", {"X": IMAGE}, IMAGE.reshape(2, 18, 6), start_ax
 case("squeeze2", {"X": X[:, None]}, X, axes=[1])
 case("squeeze", {"X": X[None, :, None]}, X)
 case("unsqueeze", {"X": X}, X[None], axes=[0])
+case("unsqueeze2", {"X": X}, X[None, :, None], axes=[0, 2])
 case("concat", {"X": [X, Y]}, np.concatenate([X, Y], 1), axis=1)
 case("split", {"X": X}, X[:, :2], num=2, axis=1)
 case("split", {"X": X}, X[:, :1], sections=[1, -1], axis=1)
