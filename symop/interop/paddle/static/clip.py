@@ -29,6 +29,7 @@ class Clip:
         return [(one, next(found) if one.name in chosen else each) for one, each in pairs]
 
     def _clipped(self, gradients: Sequence[Variable], block: Block) -> list[Variable]:
+        # Abstract: defined by the three kinds of clipping below.
         raise NotImplementedError
 
 

@@ -29,6 +29,7 @@ class Initializer:
             variable: the parameter.
             seed: the seed of the program, for an initializer without its own.
         """
+        # Abstract: defined by the initializers below.
         raise NotImplementedError
 
 

@@ -8,6 +8,7 @@ class Regularizer:
 
     def __call__(self, parameter: Variable, block: Block) -> Variable:
         """Appends calls to ``block`` and returns the term for ``parameter``."""
+        # Abstract: defined by the penalties below.
         raise NotImplementedError
 
 
