@@ -435,6 +435,15 @@ def test_a_static_argument_must_exist(place: int) -> None:
         so.from_jax(_applied, jnp.ones(3), static_argnums=place)
 
 
+def test_transform_with_options_is_a_decorator() -> None:
+    @so.transform(static_argnums=1, strict=True)
+    def power(x: Any, n: int) -> Any:
+        return x**n
+
+    assert float(power(jnp.float32(2.0), 3)) == 8.0
+    assert power.__name__ == "power"
+
+
 def test_transform_refuses_a_static_argument_without_a_hash() -> None:
     times = so.transform(lambda x, n: x * n[0], static_argnums=1)
     with pytest.raises(ArgumentError, match=r"must be hashable, got \(\[2\],\)"):

@@ -118,7 +118,8 @@ def _coordinate(owner: str, u: Symbol, key: Any) -> tuple[Symbol, int | None]:
     entry = whole_number(index)
     if entry is None or len(x.shape) != 1 or not -x.shape[0] <= entry < x.shape[0]:
         raise ArgumentError(
-            f"{owner}: ({x.name!r}, {index!r}) must be an entry of a vector, got shape {x.shape}"
+            f"{owner}: the index in a key must be that of an entry of a vector, got {index!r} and "
+            f"shape {x.shape}"
         )
     return x, entry % x.shape[0]
 

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import jax
 from jax.extend.core import primitives
@@ -24,10 +24,28 @@ from symop.jaxprs.tracing import (
 _cast: Any = primitives.convert_element_type_p  # which has no types
 
 
+_Function = Callable[..., Any]
+
+
+@overload
+def transform(
+    function: _Function, *, static_argnums: int | Sequence[int] = ..., strict: bool = ...
+) -> _Function: ...
+
+
+@overload
+def transform(
+    *, static_argnums: int | Sequence[int] = ..., strict: bool = ...
+) -> Callable[[_Function], _Function]: ...
+
+
 @api_boundary
 def transform(
-    function: Callable[..., Any], *, static_argnums: int | Sequence[int] = (), strict: bool = False
-) -> Callable[..., Any]:
+    function: _Function | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    strict: bool = False,
+) -> Any:
     """Returns a function with the values of ``function`` that runs as a graph of symop.
 
     It takes and returns the same nested arrays, under ``jax.jit``, ``jax.vmap`` and ``jax.grad``,
@@ -36,7 +54,7 @@ def transform(
     ``jax.jit`` traces.
 
     Args:
-        function: as in ``from_jax``.
+        function: as in ``from_jax``. Without it, the result is a decorator.
         static_argnums: the positions of arguments that are not arrays; they must be hashable.
         strict: as in ``from_jax``.
 
@@ -48,6 +66,8 @@ def transform(
         >>> float(jax.grad(lambda x: f(x)["y"])(0.0))
         1.0
     """
+    if function is None:
+        return functools.partial(transform, static_argnums=static_argnums, strict=strict)
     statics, parameters = static_positions(function, static_argnums), positional(function)
     names = {parameters[i] for i in statics if 0 <= i < len(parameters)}
 

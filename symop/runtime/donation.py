@@ -363,14 +363,15 @@ def _operands_of(step: DonatingStep) -> Sequence[Any] | None:
     """
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        if frame.f_code is _CALL and frame.f_locals["self"] is step:
-            result: Sequence[Any] = frame.f_locals["operands"]
+        if frame.f_code is _CALL and frame.f_locals[_STEP] is step:
+            result: Sequence[Any] = frame.f_locals[_OPERANDS]
             return result
         frame = frame.f_back
     return None
 
 
 _CALL = DonatingStep.donate.__code__
+_STEP, _, _OPERANDS = _CALL.co_varnames[: _CALL.co_argcount]
 
 
 def set_together(objects: Iterable[Any], attribute: str, values: Iterable[Any]) -> None:
