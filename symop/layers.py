@@ -4,6 +4,7 @@ from typing import Any
 
 from registry.errors import ArgumentError, UnknownTypeError
 from registry.table import get
+from registry.tracebacks import api_boundary
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.graph.naming import composed, next_name
 
@@ -11,6 +12,7 @@ _STEM = "attention"
 composed.add(_STEM)
 
 
+@api_boundary
 def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
     data: Any,
     memory: Any = None,

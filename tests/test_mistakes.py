@@ -143,6 +143,14 @@ PROGRAMS = {
     "train.Trainer(loss, 'adam', inputs=['x'], metrics={'a': 1})": (
         *("ArgumentError", "the metric 'a' must be a symbol, got"),
     ),
+    "train.Precision('float8')": ("ArgumentError", "Precision: compute must be one of bfloat16"),
+    "train.LossScale(initial=-1)": ("ArgumentError", "loss_scale: it must be 0 < lowest"),
+    "train.EarlyStopping('loss', mode='low')": ("ArgumentError", "mode must be 'min' or 'max'"),
+    "so.lstm(so.var('q'))": ("AttributeValueError", "lstm: hidden_size must be positive", "built"),
+    "so.multi_head_attention(x.reshape(1, 3), heads=2)": (
+        "ArgumentError",
+        "multi_head_attention: heads must divide 3, got 2",
+    ),
     "train.optimizer('adam', lr=0.1)": ("ArgumentError", "did you mean 'learning_rate'?"),
     "train.initialize(x, 'a')": ("ArgumentError", "initialize: seed must be an integer or"),
     "trainer.step({'x': np.ones(3)}, trainer.init())": (

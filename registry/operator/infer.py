@@ -141,7 +141,7 @@ class Inference:
 
     def _infer(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
         if self.types_rule is not None:
-            with self._named():
+            with self.named():
                 return tuple(self.types_rule(types, attributes))
         self._check_kinds(types)
         if _is_polymorphic(types, attributes):  # JAX computes with symbolic lengths, rules do not
@@ -216,7 +216,7 @@ class Inference:
         count = len(self.operator.outputs)
         if self.kind_rule is None or (self.operator.row_slots and _all_dense(input_kinds)):
             return (VarKind.LOD_TENSOR,) * count
-        with self._named():
+        with self.named():
             said = self.kind_rule(input_kinds, attributes)
         kinds = said if isinstance(said, tuple) else (said,) * count
         if len(kinds) != count or not all(isinstance(kind, VarKind) for kind in kinds):
@@ -233,7 +233,7 @@ class Inference:
     ) -> list[Shape] | None:
         """Returns the shape rule's result; None if the rule leaves the shape to the kernel."""
         assert self.shape_rule is not None
-        with self._named():
+        with self.named():
             said = self.shape_rule(_shapes_of(types), attributes)
         if said is None:
             return None
@@ -252,14 +252,14 @@ class Inference:
         self, types: tuple[VarType | None, ...], attributes: Attributes
     ) -> Sequence[tuple[DType, bool]]:
         assert self.dtype_rule is not None
-        with self._named():
+        with self.named():
             said = self.dtype_rule(types, attributes)
         if isinstance(said, list):
             return [_strong(one) for one in said]
         return [_strong(said)] * len(self.operator.outputs)
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def named(self) -> Iterator[None]:
         """Prefixes the errors of rules with the operator's name."""
         try:
             yield
@@ -341,7 +341,7 @@ class Inference:
         """
         if self.complete_rule is None:
             return {}
-        with self._named():
+        with self.named():
             said = self.complete_rule(_shapes_of(types), attributes, _shapes_of(outputs))
         result: dict[int, Shape] = {}
         for slot, shape in (said or {}).items():

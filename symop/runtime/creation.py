@@ -84,7 +84,8 @@ def _parameters(
         return [NewParameter(slot.name, shapes.get(index), slot.initial_text)]
     assert operator.parameters_rule is not None
     fixed = tuple(None if one is None else one.shape for one in types[: operator.n_fixed])
-    result: list[NewParameter] = operator.parameters_rule(fixed, attributes)
+    with operator.inference.named():
+        result: list[NewParameter] = operator.parameters_rule(fixed, attributes)
     return result
 
 

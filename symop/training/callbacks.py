@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import ArgumentError, nearest
+from registry.tracebacks import api_boundary
 from symop.training.history import History
 from symop.training.state import Arrays, TrainState
 
@@ -117,6 +118,7 @@ class EarlyStopping(Callback):
         >>> stopping = EarlyStopping("val_accuracy", patience=3, mode="max")
     """
 
+    @api_boundary
     def __init__(
         self,
         monitor: str = "val_loss",

@@ -4,9 +4,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from registry.table import get
+from registry.tracebacks import api_class
 from symop.program.block import Variable
 
 
+@api_class
 @dataclasses.dataclass(frozen=True)
 class ClipByValue:
     """Clips each entry of each gradient to ``[-bound, bound]``."""
@@ -18,6 +20,7 @@ class ClipByValue:
         return [get("clip")(one, low=-self.bound, high=self.bound) for one in gradients]
 
 
+@api_class
 @dataclasses.dataclass(frozen=True)
 class ClipByNorm:
     """Scales each gradient down to norm ``max_norm`` where its norm exceeds ``max_norm``."""
@@ -29,6 +32,7 @@ class ClipByNorm:
         return [get("clip_by_norm")(one, max_norm=self.max_norm) for one in gradients]
 
 
+@api_class
 @dataclasses.dataclass(frozen=True)
 class ClipByGlobalNorm:
     """Scales all gradients down jointly where their global norm exceeds ``max_norm``."""

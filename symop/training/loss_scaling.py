@@ -6,9 +6,11 @@ from typing import Any
 
 from registry.errors import ArgumentError
 from registry.table import get
+from registry.tracebacks import api_class
 from symop.program.block import Block, Variable
 
 
+@api_class
 @dataclasses.dataclass(frozen=True)
 class LossScale:
     """A factor on the loss that keeps half-precision gradients from underflowing.

@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import ArgumentError, nearest
+from registry.tracebacks import api_class
 from registry.types import DType, is_floating
 from symop.training.loss_scaling import LossScale
 
 _FLOATS = ("bfloat16", "float16", "float32")
 
 
+@api_class
 @dataclasses.dataclass(frozen=True)
 class Precision:
     """The dtypes in which a network is trained.
