@@ -39,6 +39,11 @@ test-all: $(VENV)/.stamp-test  ## run all tests but those marked slow, as CI doe
 	@echo "==> pytest on $(WORKERS) workers"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
 
+.PHONY: lengthy
+lengthy: $(VENV)/.stamp-test  ## measure which tests `make test` leaves out since they take long
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not thorough" \
+	  --update-lengthy $(ARGS)
+
 # Each of these starts processes of its own, so that they run one after the other.
 .PHONY: scale
 scale: $(VENV)/.stamp-test  ## run the tests on several devices and processes, the slow ones too

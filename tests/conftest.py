@@ -10,6 +10,7 @@ import ctypes
 import gc
 import importlib.util
 import os
+import resource
 import time
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def pytest_addoption(parser):
         "--update-golden",
         action="store_true",
         help="rewrite the stubs, the texts in tests/golden, and the generated pages of docs",
+    )
+    parser.addoption(
+        "--update-lengthy",
+        action="store_true",
+        help="run the tests in tests/lengthy.txt, too, and rewrite it by what each test takes",
     )
 
 
@@ -80,12 +86,17 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
 def pytest_collection_modifyitems(config, items):
-    """Marks all cases of a sampled test as thorough except one in every so many.
+    """Marks as thorough what `make test` leaves out: lengthy tests, and most cases of sampled ones.
 
     Whoever selects tests by a keyword, such as an operator's name, gets all cases of these.
     """
     if config.option.keyword:
         return
+    if not config.option.update_lengthy:
+        lengthy = set(LENGTHY.read_text().splitlines())
+        for item in items:
+            if item.nodeid in lengthy:
+                item.add_marker("thorough")
     places = collections.defaultdict(dict)
     for item in items:
         marker = item.get_closest_marker("sampled")
@@ -95,6 +106,47 @@ def pytest_collection_modifyitems(config, items):
             case = item.nodeid if by is None else item.callspec.params[by]
             if cases.setdefault(case, len(cases)) % every:
                 item.add_marker("thorough")
+
+
+LENGTHY = Path(__file__).parent / "lengthy.txt"
+"""The tests that take too long for `make test`, one in a line."""
+MOST = 1.0
+"""The seconds of a processor that a test of `make test` may take."""
+started = pytest.StashKey[float]()
+costs = {}
+
+
+def spent():
+    """The seconds of a processor that this process, and its children that ended, have taken."""
+    usage = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in usage)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    item.stash[started] = spent()
+
+
+def pytest_runtest_logreport(report):
+    """Collects in the main process what each test took."""
+    for name, value in report.user_properties:
+        if name == "processor":
+            costs[report.nodeid] = value
+
+
+def pytest_sessionfinish(session):
+    if session.config.option.update_lengthy and not hasattr(session.config, "workerinput"):
+        LENGTHY.write_text("".join(f"{one}\n" for one in sorted(lengthy_of(costs))))
+
+
+def lengthy_of(seconds):
+    """The tests that take more than ``MOST``; the shortest case of a function is none of them."""
+    functions = collections.defaultdict(dict)
+    for nodeid, value in seconds.items():
+        functions[nodeid.partition("[")[0]][nodeid] = value
+    for cases in functions.values():
+        kept = min(cases, key=cases.get) if len(cases) > 1 else None
+        yield from (one for one, value in cases.items() if value > MOST and one != kept)
 
 
 MEMORY = 1_400_000_000
@@ -112,7 +164,15 @@ def resident():
         return MEMORY + 1
 
 
-def pytest_runtest_teardown():
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item):
+    """Notes what the test took, unless it is essential, and drops programs that take memory."""
+    if item.get_closest_marker("essential") is None:
+        item.user_properties.append(("processor", spent() - item.stash[started]))
+    drop_programs()
+
+
+def drop_programs():
     """Drops compiled programs that take much memory; tests share the others, as far as they can."""
     global _cleared  # noqa: PLW0603  # of the process
     if caches.store.now - _cleared < COMPILATIONS_BETWEEN_CLEARINGS or resident() < MEMORY:

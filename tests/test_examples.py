@@ -65,6 +65,7 @@ def test_clicks_are_foretold(tmp_path):
     assert np.isfinite(program.run(batch, "mean1"))
 
 
+@pytest.mark.essential
 def test_digits_are_learned(trained):
     _, reached = trained
     assert reached > 0.9

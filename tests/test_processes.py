@@ -250,6 +250,7 @@ def job_fit(job, epochs, layout="data", kind="Auto", pause=0):
     return {**report(state, history), "addressable": sorted(spans), "writes": job.writes}
 
 
+@pytest.mark.essential
 def test_two_processes_train_as_one(start):
     """Also, that one of them shows the progress, and that the whole state is of both."""
     expected = alone(2)

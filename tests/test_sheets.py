@@ -31,6 +31,7 @@ def pages(records):
 
 
 class TestCommitted:
+    @pytest.mark.essential
     def test_every_operator_was_proved_as_it_is(self, records):
         assert [one.name for one in record.stale(OPERATORS, records)] == [], STALE
         assert sorted(records) == sorted(one.name for one in OPERATORS), STALE
