@@ -43,13 +43,15 @@ def interrupted(action, seconds):
 
     Nothing that is raised leaves the callback of a weak reference.
     """
-    with contextlib.suppress(KeyboardInterrupt):
-        while True:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            end = time.monotonic() + 2 * seconds
-            while time.monotonic() < end:
-                as_interrupt(action)
-    signal.setitimer(signal.ITIMER_REAL, 0)  # it may have been set again before a late signal came
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                end = time.monotonic() + 2 * seconds
+                while time.monotonic() < end:
+                    as_interrupt(action)
+    finally:  # it may have been set again before a late signal came, and the action may fail
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def as_interrupt(action):
