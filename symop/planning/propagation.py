@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
 from jax.sharding import PartitionSpec
 
+from registry.primitives import scan_parts
 from registry.shardings import Sharding, axes_at, axes_of, mesh_axes, only_over, split_over, stacked
 from symop.passes.axis_factors import Axes, Rule, rule_of
 
@@ -319,7 +320,7 @@ def _shifted(walk: Walk, value: Any, whole: Any, result: Any) -> tuple[str, ...]
 
 
 def _scan(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:
-    constants, carried = equation.params["num_consts"], equation.params["num_carry"]
+    constants, carried = scan_parts(equation.params)
     body, length = equation.params["jaxpr"], equation.params["length"]
     inputs = list(map(walk.of, equation.invars))
     fixed, carry = inputs[:constants], inputs[constants : constants + carried]
