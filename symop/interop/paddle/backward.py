@@ -333,10 +333,7 @@ class _Backward:
         heads = {name: one for one in op.output_arg_names if (name := self.head(one)) is not None}
         if not self._available.intersection(heads):
             return []
-        if op.blocks():
-            found = self._of_block(op)
-        else:
-            found = self._of_call(op, heads)
+        found = self._of_block(op) if op.blocks() else self._of_call(op, heads)
         self._available.update(name for one in found for name in one.output_arg_names)
         return found
 

@@ -323,13 +323,13 @@ class Block:
         need_check_feed: bool = False,
         is_data: bool = False,
     ) -> "Variable":
-        """Declares a variable and returns it."""
+        """Declares a variable and returns it; without a dtype it is no tensor and has no shape."""
         label = unique_name.generate("_generated_var") if name is None else name
         self.desc.vars[label] = VarDesc(
             label,
             type,
             None if dtype is None else dtype_of(dtype),
-            () if shape is None else tuple(int(one) for one in shape),
+            None if dtype is None else tuple(int(one) for one in shape or ()),
             lod_level,
             persistable,
             need_check_feed or is_data,

@@ -12,7 +12,7 @@ from symop.interop.paddle import unique_name
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import VarKind
 from symop.interop.paddle.guards import default_main_program
-from symop.interop.paddle.programs import Block, Variable, code_of, dtype_of
+from symop.interop.paddle.programs import Block, Slots, Variable, code_of, dtype_of
 from symop.interop.paddle.static.helper import Layer
 from symop.interop.paddle.static.layers.elementwise import equal, logical_and, logical_not
 from symop.interop.paddle.static.layers.tensors import assign, cast, fill_constant
@@ -55,7 +55,9 @@ def _reads_and_writes(block: Block, written: Iterable[str] = ()) -> tuple[list[s
     for op in block.ops:
         reads.update({name: None for name in op.input_arg_names if name not in writes})
         writes.update(dict.fromkeys(op.output_arg_names))
-    return [one for one in reads if _finds(outer, one)], [one for one in writes if _finds(outer, one)]
+    return [one for one in reads if _finds(outer, one)], [
+        one for one in writes if _finds(outer, one)
+    ]
 
 
 def _scopes(block: Block) -> Variable:
@@ -63,10 +65,17 @@ def _scopes(block: Block) -> Variable:
     return block.create_var(dtype=None, type=VarKind.STEP_SCOPES)
 
 
+def _structure(value: Any) -> str:
+    """Returns a text of the lists and dictionaries that variables are in."""
+    return str(jax.tree.structure(value))
+
+
 def _require_condition(what: str, condition: Any) -> None:
     known = isinstance(condition, Variable) and condition.dtype == np.bool_
     if not known or np.prod(condition.shape, dtype=int) != 1:
-        raise PaddleError(f"{what}: the condition must be a boolean with one entry, got {condition}")
+        raise PaddleError(
+            f"{what}: the condition must be a boolean with one entry, got {condition}"
+        )
 
 
 # Branches ----------------------------------------------------------------------------------------
@@ -138,7 +147,7 @@ def cond(
     other = None if false_fn is None else _branch(logical_not(pred), false_fn)
     if taken is None and other is None:
         return None
-    structures = [jax.tree.structure(one) for one in (taken, other)]
+    structures = [_structure(one) for one in (taken, other)]
     if structures[0] != structures[1]:
         raise PaddleError(
             "cond: both functions must return the same structure of variables, got "
@@ -368,7 +377,7 @@ def while_loop(
     with While(before, is_test).block():
         found = body(*loop_vars)
         after = list(found) if isinstance(found, (list, tuple)) else [found]
-        structures = [jax.tree.structure(one) for one in (after, list(loop_vars))]
+        structures = [_structure(one) for one in (after, list(loop_vars))]
         if structures[0] != structures[1]:
             raise PaddleError(
                 "while_loop: body must return variables in the structure of loop_vars, "
@@ -437,7 +446,9 @@ class StaticRNN:
             PaddleError: it is not being built.
         """
         if self._block is None or self._is_complete:
-            raise PaddleError(f"StaticRNN.{method}: it must be called inside of step(), got outside")
+            raise PaddleError(
+                f"StaticRNN.{method}: it must be called inside of step(), got outside"
+            )
         return self._block
 
     def step_input(self, x: Variable) -> Variable:
@@ -545,9 +556,7 @@ class StaticRNN:
         if lacking:
             raise PaddleError(f"StaticRNN: memories must be updated, got none for {lacking[0]!r}")
         states = [
-            self._passed_on(after).name
-            for _, after in self._memories.values()
-            if after is not None
+            self._passed_on(after).name for _, after in self._memories.values() if after is not None
         ]
         outer = _parent(block)
         own = {*self._memories, *(one.name for one in self._inputs)}
@@ -683,5 +692,5 @@ def Assert(  # noqa: N802
     name: str | None = None,
 ) -> None:
     """Checks a condition, as far as it is known when the program is compiled."""
-    inputs = {"Cond": cond, **({"Data": list(data)} if data else {})}
+    inputs: Slots = {"Cond": cond, "Data": None if data is None else list(data)}
     Layer("assert", name).block.append_op("assert", inputs, {}, {"summarize": summarize})
