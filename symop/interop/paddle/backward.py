@@ -10,7 +10,7 @@ import numpy as np
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import AttrType, BlockDesc, OpDesc, VarDesc, VarKind
 from symop.interop.paddle.gradients import forward_type
-from symop.interop.paddle.makers import gradient_ops, has_gradient, is_counter
+from symop.interop.paddle.makers import complete, gradient_ops, has_gradient, is_counter
 from symop.interop.paddle.operators import EMPTY, GRAD
 from symop.interop.paddle.programs import Block, Program, Variable, code_of, name_of
 from symop.interop.paddle.roles import BACKWARD, LOSS, NAME, VARIABLES
@@ -104,6 +104,9 @@ def _extension(block: Block, no_grad_set: Collection[Any]) -> "_Backward":
             "call it after the branch or loop"
         )
     block.program.gradient_times += 1
+    if block.program.gradient_times > 1:
+        for i, op in enumerate(block.ops):
+            complete(op, block.ops[:i], block.program.gradient_times)
     names = {name_of(one) for one in no_grad_set}
     return _Backward(block, _constants(block.desc) | _untrained(block.program) | names)
 
@@ -172,6 +175,9 @@ class _Backward:
         self._desc: BlockDesc = block.desc
         self._times = block.program.gradient_times
         self._existing = set(self._desc.vars)
+        if self._times > 2:
+            # A call may read a gradient that is missing; nothing may get its name later.
+            self._existing.update(one for op in self._desc.ops for one in op.input_arg_names)
         self._owners: dict[str, str] = {}
         self._seeds: dict[str, str] = {}
         self._constants = set(constants)

@@ -6,13 +6,13 @@ name ``Out@GRAD``, and gives the gradient of ``X`` as ``X@GRAD``. ``DDX=^X@GRAD`
 All others read every input, every output and the gradient of every output.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from registry.hooks import define
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import AttrType, OpDesc
-from symop.interop.paddle.gradients import forward_type
+from symop.interop.paddle.gradients import forward_type, order_of, suffix_of
 from symop.interop.paddle.operators import EMPTY, GRAD, find
 
 Head = Callable[[str], str | None]
@@ -207,20 +207,57 @@ def _default(op: OpDesc) -> Maker:
 def _default_of_gradient(op: OpDesc) -> Maker:
     """Returns the maker of a gradient operator, with the names that Paddle gives to its slots.
 
-    ``DOut`` stands for ``Out@GRAD``, ``DDX`` for the gradient of ``X@GRAD``.
-
-    Raises:
-        PaddleError: the operator is the gradient of a gradient; Paddle's are wrong, or missing.
+    ``DOut`` stands for ``Out@GRAD``, ``DDX`` for the gradient of ``X@GRAD``. Paddle has no names
+    for higher orders; ``DDX@GRAD3`` is the gradient by ``DDX`` of an operator of third order.
     """
-    if forward_type(forward_type(op.type)):
-        raise PaddleError(
-            "gradients: records must be of first or second order; so.grad(program.to_symbol(...)) "
-            f"differentiates a program to any order, got the gradient of {op.type}"
-        )
+    if order_of(op.type) > 1:
+        return _default_of_higher(op)
     values = [(_short(slot), slot) for slot in op.inputs]
     heads = [(_double(slot), f"^{slot}") for slot in op.outputs]
     given = [(_double(slot) if slot.endswith(GRAD) else f"D{slot}", slot) for slot in op.inputs]
     return Maker((*values, *heads), tuple(given))
+
+
+def _default_of_higher(op: OpDesc) -> Maker:
+    suffix = suffix_of(order_of(op.type) + 1)
+    values = [(slot, slot) for slot in op.inputs]
+    heads = [(slot + suffix, f"^{slot}") for slot in op.outputs]
+    return Maker((*values, *heads), tuple((slot + suffix, slot) for slot in op.inputs))
+
+
+def complete(op: OpDesc, earlier: Sequence[OpDesc], order: int) -> None:
+    """Adds inputs of the call that is differentiated to a gradient operator that lacks them.
+
+    Paddle's gradient operators leave out what follows from other inputs: ``sqrt_grad`` reads the
+    output alone. Their own gradients must have everything that they depend on.
+
+    Args:
+        op: a gradient operator.
+        earlier: the calls before it.
+        order: the order of the gradient that is made of it.
+    """
+    forward = forward_type(op.type) if find(op.type) is None else ""
+    if not forward or (order_of(op.type) == 1 and order < 3 and op.type in (_MAKERS | _WRITTEN)):
+        return
+    later: set[str] = set()
+    for one in reversed(earlier):
+        if one.type == forward and _belongs(op, one):
+            for slot, names in one.inputs.items():
+                if not later.intersection(names):
+                    op.inputs.setdefault(_slot_in(op, slot), list(names))
+            return
+        later.update(one.output_arg_names)
+
+
+def _slot_in(op: OpDesc, slot: str) -> str:
+    """Returns the slot of a gradient operator for an input slot of what it differentiates."""
+    return _short(slot) if order_of(op.type) == 2 else slot
+
+
+def _belongs(op: OpDesc, forward: OpDesc) -> bool:
+    """Returns whether a gradient operator has the variables of a call in the slots of both."""
+    slots = {**forward.outputs, **forward.inputs}
+    return all(op.inputs.get(_slot_in(op, slot), names) == names for slot, names in slots.items())
 
 
 def _short(slot: str) -> str:
