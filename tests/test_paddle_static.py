@@ -12,6 +12,8 @@ from sklearn.datasets import load_digits
 
 import symop as so
 from registry import get
+from registry.errors import UnknownOperatorError
+from registry.table import require
 from symop.interop.paddle import fluid, framework, static
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.makers import gradient_ops
@@ -308,7 +310,7 @@ def test_gradients_of_every_order(fresh, function, reference, count):
     results = fluid.Executor().run(program, {"x": given}, [one.name for one in found[1:]])
     for one in results:
         reference = jax.grad(lambda x, f=reference: f(x).sum())
-        np.testing.assert_allclose(one, jax.jit(reference)(given), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(one, jax.jit(reference)(given), rtol=1e-4, atol=1e-4)
 
 
 def test_loss_must_have_one_entry():
@@ -511,6 +513,61 @@ def test_grad_op_maker_takes_paddles_records():
     assert found[0].inputs == {"Out@GRAD": ["c@GRAD"], "X": ["a"], "Y": ["b"]}
     assert found[0].outputs == {"X@GRAD": ["a@GRAD"], "Y@GRAD": []}
     assert found[0].attrs == {"axis": 1}
+
+
+COMMON = {
+    "elementwise_add": ("X Y", "Out"),
+    "elementwise_sub": ("X Y", "Out"),
+    "elementwise_mul": ("X Y", "Out"),
+    "elementwise_div": ("X Y", "Out"),
+    "mul": ("X Y", "Out"),
+    "matmul": ("X Y", "Out"),
+    "matmul_v2": ("X Y", "Out"),
+    "relu": ("X", "Out"),
+    "tanh": ("X", "Out"),
+    "sigmoid": ("X", "Out"),
+    "softmax": ("X", "Out"),
+    "gelu": ("X", "Out"),
+    "mean": ("X", "Out"),
+    "sum": ("X", "Out"),
+    "scale": ("X", "Out"),
+    "dropout": ("X", "Out Mask"),
+    "concat": ("X", "Out"),
+    "reshape2": ("X", "Out XShape"),
+    "transpose2": ("X", "Out XShape"),
+    "conv2d": ("Input Filter", "Output"),
+    "pool2d": ("X", "Out"),
+    "batch_norm": ("X Scale Bias Mean Variance", "Y SavedMean SavedVariance"),
+    "layer_norm": ("X Scale Bias", "Y Mean Variance"),
+    "lookup_table": ("W Ids", "Out"),
+    "softmax_with_cross_entropy": ("Logits Label", "Softmax Loss"),
+    "cross_entropy": ("X Label", "Y"),
+    "lstm": ("Input Weight Bias", "Hidden Cell"),
+}
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_the_registry_has_makers_of_paddles_names(name):
+    inputs, outputs = (
+        {slot: [f"{name}.{slot}"] for slot in slots.split()} for slots in COMMON[name]
+    )
+    found = get(name).grad_op_maker(framework.OpDesc(name, inputs, outputs))
+    made = [one for op in found for one in op.output_arg_names]
+    first = "Logits" if "Logits" in inputs else next(iter(inputs))
+    assert f"{name}.{first}@GRAD" in made
+
+
+def test_names_of_paddle_keep_their_hints():
+    with pytest.raises(UnknownOperatorError, match="Paddle's conv2d is convolution here"):
+        require("conv2d")
+    with pytest.raises(AttributeError, match="convolution"):
+        _ = so.sym.conv2d
+    with pytest.raises(PaddleError, match=r"conv2d: .* is convolution here"):
+        get("conv2d")(np.ones(3, np.float32))
+    with pytest.raises(PaddleError, match="conv2d: the record must be an OpDesc"):
+        get("conv2d").grad_op_maker("conv2d")
+    with pytest.raises(UnknownOperatorError):
+        get("relu_grad")
 
 
 def test_gradient_operators_of_operators_that_are_others():
