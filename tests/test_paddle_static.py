@@ -585,3 +585,27 @@ def test_gradient_operators_of_operators_that_are_others():
         ("scale", ["b@GRAD"]),
     ]
     assert so.interop.paddle is not None
+
+
+# Runs --------------------------------------------------------------------------------------------
+
+
+def test_changes_of_a_program_are_seen(fresh):
+    x = fluid.data("x", [2])
+    y = layers.scale(x, 2.0)
+    executor, feed = fluid.Executor(), {"x": np.ones(2, np.float32)}
+
+    def run(**rest):
+        return executor.run(feed=feed, fetch_list=[y], **rest)[0][0]
+
+    assert [run(), run()] == [2.0, 2.0]
+    call = fresh[0].global_block().ops[0]
+    call.attrs["scale"] = 3.0
+    assert run() == 3.0
+    call.attrs["scale"] = 4.0
+    assert run(use_program_cache=True) == 3.0
+    assert run(use_program_cache=False) == 4.0
+    layers.increment(y, in_place=True)
+    assert run() == 5.0
+    fresh[0].max_steps = 3
+    assert run() == 5.0

@@ -139,10 +139,7 @@ class Executor:
         known = self._known.setdefault(chosen, {})
         key = (id(home), tuple(names), chosen.max_steps, tuple(map(_type_of, arrays.items())))
         last = known.get(key)
-        is_same = last is not None and last.scope is home
-        if use_program_cache is not True:
-            is_same = is_same and use_program_cache is None and last.accesses == chosen.accesses
-        if not is_same:
+        if last is None or not last.holds(chosen, home, use_program_cache):
             compiled = self._of(chosen, arrays, names, home)
             last = known[key] = _Last(home, chosen.accesses, chosen.draws, compiled)
         with _seeded(chosen.random_seed if last.draws else 0):
@@ -188,6 +185,11 @@ class _Last(NamedTuple):
     accesses: int
     draws: bool
     compiled: Compiled
+
+    def holds(self, program: Program, scope: scopes.Scope, told: bool | None) -> bool:
+        """Returns whether a run may use it; ``told`` is what the user says of the program."""
+        unchanged = self.accesses == program.accesses if told is None else told
+        return self.scope is scope and unchanged
 
 
 def _type_of(item: tuple[str, Any]) -> tuple[Any, ...]:
