@@ -609,3 +609,13 @@ def test_changes_of_a_program_are_seen(fresh):
     assert run() == 5.0
     fresh[0].max_steps = 3
     assert run() == 5.0
+
+
+def test_a_variable_of_another_shape_is_seen():
+    x = fluid.data("x", [2])
+    table = layers.create_global_var([1], 1.0, "float32", persistable=True, name="table")
+    total = layers.reduce_sum(table) + layers.reduce_sum(x)
+    executor, feed = fluid.Executor(), {"x": np.ones(2, np.float32)}
+    for size in (1, 1, 3):
+        fluid.global_scope()["table"] = np.ones(size, np.float32)
+        assert executor.run(feed=feed, fetch_list=[total])[0].item() == 2 + size

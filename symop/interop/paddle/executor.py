@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 import symop as so
+from registry.errors import FeedError
 from symop.interop.paddle.arrays import Elements
 from symop.interop.paddle.compiling import Compiled, Type, fed, persistables, translate, types_of
 from symop.interop.paddle.errors import PaddleError
@@ -143,7 +144,14 @@ class Executor:
             compiled = self._of(chosen, arrays, names, home)
             last = known[key] = _Last(home, chosen.accesses, chosen.draws, compiled)
         with _seeded(chosen.random_seed if last.draws else 0):
-            results = last.compiled(arrays)
+            try:
+                results = last.compiled(arrays)
+            except FeedError:  # a variable in the scope has another type than in the last run
+                compiled = self._of(chosen, arrays, names, home)
+                if compiled is last.compiled:
+                    raise
+                known[key] = last._replace(compiled=compiled)
+                results = compiled(arrays)
         return [_plain(one) for one in results] if return_numpy else results
 
     def close(self) -> None:
