@@ -157,7 +157,7 @@ def text() -> Any:
 
 def text_in_jax(params: Any, batch: Batch) -> Any:
     """The text CNN on rows of all sentences."""
-    (ids, _), segments, label = batch["words"], batch["segments"], batch["label"]
+    (ids,), segments, label = batch["words"], batch["segments"], batch["label"]
     x, count = params["table"][ids[:, 0]], len(label)
     same = (segments[1:] == segments[:-1])[:, None]
     edge = jnp.zeros((1, x.shape[1]))
@@ -269,9 +269,8 @@ def step(
     update = optax.adam(1e-3, eps_root=0.0) if is_adam else optax.sgd(RATE)
     trained = {key: one for key, one in kept.items() if key not in running}
     held: list[Any] = [({key: kept[key] for key in running}, trained, update.init(trained))]
-    given = jax.tree.map(jnp.asarray, {k: v for k, v in batch.items() if k != "words"})
-    if "words" in batch:
-        given["words"] = jax.tree.map(jnp.asarray, batch["words"])
+    # Both are fed arrays of NumPy; the lengths of sentences are for Paddle's program alone.
+    given = {key: one[:1] if isinstance(one, tuple) else one for key, one in batch.items()}
 
     def one(state: Any, batch: Any) -> Any:
         still, params, moments = state
