@@ -381,6 +381,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_lower_a_loss(fresh, name):
     main, startup = fresh
