@@ -14,8 +14,8 @@ from typing import Any
 import measure
 
 MAIN = (
-    "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "depth",
-    "depth_chain", "jax_functions", "differential_operators", "scale", "newcomer",
+    "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "paddle",
+    "depth", "depth_chain", "jax_functions", "differential_operators", "scale", "newcomer",
     "start",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")

@@ -302,13 +302,38 @@ def op(
     return declare if kernel is None else declare(kernel)
 
 
+def _nothing(_name: str) -> Operator | None:
+    """Finds nothing, as long as no package that reads another system's programs is imported."""
+    return None
+
+
+class Elsewhere:
+    """Finds what stands for operators of another system, for the gradients of its records."""
+
+    HOOKS: ClassVar[frozenset[str]] = frozenset({"find"})
+    find: ClassVar[Callable[[str], Operator | None]] = _nothing
+
+
 @api_boundary
 def get(name: str) -> Operator:
     """Returns the operator called ``name``, or the one that has ``name`` as an alias.
 
+    Once ``symop.interop.paddle`` is imported, names of Paddle that mean nothing here are found,
+    too. What they stand for is not called; its ``grad_op_maker`` takes Paddle's records.
+
     Raises:
         UnknownOperatorError: none has the name; the message says what other systems mean by it,
             or suggests the nearest names.
+    """
+    return find(name) or Elsewhere.find(name) or require(name)
+
+
+@api_boundary
+def require(name: str) -> Operator:
+    """Returns the operator called ``name``, or the one that has ``name`` as an alias.
+
+    Raises:
+        UnknownOperatorError: none has the name, as ``get`` says.
     """
     operator = find(name)
     if operator is None:

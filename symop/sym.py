@@ -7,7 +7,7 @@ from typing import Any
 from registry.foreign_names import foreign
 from registry.operator.binding import is_new
 from registry.operator.operator import Operator
-from registry.table import get, names
+from registry.table import names, require
 from symop.control_flow import in_order_of_mxnet
 from symop.symbol import control_flow as symbol_flow
 from symop.symbol.building import Group, var
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if name.startswith("_") and not foreign(name):
         raise AttributeError(name)
     try:
-        operator = get(name)
+        operator = require(name)
     except LookupError as error:
         raise AttributeError(f"sym: {error}", name=name) from None
     if all(slot.optional for slot in operator.positional):

@@ -617,6 +617,22 @@ def test_a_state_dict_with_structured_names(tmp_path):
     assert set(files.load_state(tmp_path / "m.pdparams")) == {"w_0"}
 
 
+def test_arrays_that_were_saved_in_parts_are_whole(tmp_path):
+    whole = np.arange(6.0).reshape(2, 3)
+    told = {"OriginShape": (2, 3), "slices": ["w@@.0", "w@@.1"]}
+    parts = {"w@@.0": whole.ravel()[:4], "w@@.1": whole.ravel()[4:]}
+    state = {"b": np.ones(1), **parts, "UnpackBigParamInfor@@": {"w": told}}
+    (tmp_path / "m.pdparams").write_bytes(pickle.dumps(state, 2))
+    found = files.load_state(tmp_path / "m")
+    assert set(found) == {"b", "w"}
+    np.testing.assert_array_equal(found["w"], whole)
+    for wrong in ({**told, "OriginShape": (2, 2)}, {**told, "slices": ["w@@.2"]}, {}, "w"):
+        damaged = {**state, "UnpackBigParamInfor@@": {"w": wrong}}
+        (tmp_path / "m.pdparams").write_bytes(pickle.dumps(damaged, 2))
+        with pytest.raises(PaddleFormatError, match="the parts of 'w' must make up an array"):
+            files.load_state(tmp_path / "m")
+
+
 def test_bfloat16_is_uint16_in_pickles(tmp_path):
     array = np.array([1.5, -2], ml_dtypes.bfloat16)
     files.save_pickled(tmp_path / "m.pdparams", {"w": array})

@@ -11,9 +11,10 @@ import pytest
 import symop as so
 from registry.values import SelectedRows
 from symop.interop.paddle import files, framework, ops
-from symop.interop.paddle.executor import Executor
+from symop.interop.paddle.executor import Executor, scope_guard
 from symop.interop.paddle.framework import VarKind
 from symop.interop.paddle.programs import Program
+from symop.interop.paddle.static import io
 from symop.program.scope import Scope
 
 SAMPLES = pathlib.Path(__file__).parents[2] / "shared" / "paddle"
@@ -241,6 +242,56 @@ def test_training_equals_recorded_losses_and_gradients(name):
         found = np.asarray(scope[key])
         assert found.shape == expected.shape
         np.testing.assert_allclose(found[steady], expected[steady], rtol=1e-4, atol=1e-4)
+
+
+LONG = ("p262_mobile_dw", "p262_transformer_enc", "p185_recommender_sparse", "p185_textcnn_lod")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[pytest.mark.thorough] * (one in LONG)) for one in TRAINED],
+)
+def test_training_goes_on_from_files_as_without_them(name, tmp_path):
+    sample = Sample(name)
+    desc, variables = sample.training()
+    told = sample.index["train"]
+    feed = sample.feed(one["name"] for one in told["feed"])
+    program, scope, executor = Program(desc), scope_of(variables), Executor()
+
+    def steps(program, count):
+        return [executor.run(program, feed, [told["loss"]])[0].item() for _ in range(count)]
+
+    with scope_guard(scope):
+        losses = steps(program, 10)
+        assert losses[-1] < losses[0]
+        saved(name, program, tmp_path)
+        kept = {key: np.asarray(one) for key, one in scope.items()}
+        wanted = steps(program, 3)
+        scope.clear()
+        again = loaded(name, tmp_path)
+        assert again.fingerprint() == program.fingerprint()
+        for key, one in kept.items():
+            np.testing.assert_array_equal(scope[key], one)
+        assert steps(again, 3) == wanted
+
+
+def saved(name, program, folder):
+    """Saves as the version of the sample does."""
+    if name.startswith("p262"):
+        io.save(program, folder / "model")
+    else:
+        io.save_program(program, folder / "__model__")
+        io.save_persistables(None, folder, program)
+
+
+def loaded(name, folder):
+    path = folder / ("model.pdmodel" if name.startswith("p262") else "__model__")
+    program = io.load_program(path)
+    if name.startswith("p262"):
+        io.load(program, folder / "model")
+    else:
+        io.load_persistables(None, folder, program)
+    return program
 
 
 def check_slope(sample, name, found, expected):

@@ -8,6 +8,7 @@ The package imports the catalogue and programs; nothing of symop imports it but 
 """
 
 from symop.interop.paddle import ops as _ops
+from symop.interop.paddle import registered as _registered
 from symop.interop.paddle.backward import append_backward, gradients
 from symop.interop.paddle.errors import PaddleError, PaddleFormatError
 from symop.interop.paddle.executor import Executor, Scope, global_scope, scope_guard
@@ -44,4 +45,4 @@ __all__ = [
     "write_program",
 ]
 
-del _ops  # it fills the table of operators
+del _ops, _registered  # they fill the table of operators, and tell the registry of it

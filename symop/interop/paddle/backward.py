@@ -1,21 +1,21 @@
 """``append_backward`` and ``gradients``: programs are extended by Paddle's gradient operators."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import AttrType, BlockDesc, OpDesc, VarDesc, VarKind
 from symop.interop.paddle.gradients import forward_type
-from symop.interop.paddle.makers import gradient_ops, has_gradient
+from symop.interop.paddle.makers import complete, gradient_ops, has_gradient, is_counter
 from symop.interop.paddle.operators import EMPTY, GRAD
 from symop.interop.paddle.programs import Block, Program, Variable, code_of, name_of
 from symop.interop.paddle.roles import BACKWARD, LOSS, NAME, VARIABLES
 
 _RENAMED = "@RENAME@"
-_CONTROL = ("sub_block", "blocks")
 
 
 def append_backward(
@@ -42,12 +42,12 @@ def append_backward(
     if np.prod(loss.shape, dtype=int) != 1:
         raise PaddleError(f"append_backward: the loss must have one entry, got {list(loss.shape)}")
     block = loss.block
-    backward = _Backward(block, no_grad_set or ())
+    backward = _extension(block, no_grad_set or ())
     _mark_loss(block, loss.name)
-    path = backward.path([loss.name], ())
+    path = backward.path([loss.name])
     seed = backward.seed(loss)
     block.ops.append(seed)
-    backward.append(path, [loss.name])
+    backward.append(path, backward.seeds())
     pairs = [(one, backward.gradient(one.name)) for one in _parameters(block, path, parameter_list)]
     found = [(one, block.var(name)) for one, name in pairs if name is not None]
     for one, gradient in found:
@@ -78,11 +78,11 @@ def gradients(
     ys, xs = _listed(targets), _listed(inputs)
     factors = _listed(target_gradients) if target_gradients is not None else [None] * len(ys)
     block = ys[0].block
-    backward = _Backward(block, no_grad_set or ())
+    backward = _extension(block, no_grad_set or ())
     for y, factor in zip(ys, factors, strict=True):
         backward.seed_target(y, factor)
     wanted = [one.name for one in xs]
-    backward.append(backward.path([one.name for one in ys], wanted), [one.name for one in ys])
+    backward.append(backward.path([one.name for one in ys], wanted), backward.seeds())
     names = [backward.gradient(one) for one in wanted]
     return [None if name is None else block.var(name) for name in names]
 
@@ -90,6 +90,25 @@ def gradients(
 def _reject_callbacks(callbacks: Any) -> None:
     if callbacks:
         raise PaddleError("append_backward: callbacks must be None, got a list of functions")
+
+
+def _extension(block: Block, no_grad_set: Collection[Any]) -> "_Backward":
+    """Starts an extension of a block by its own gradient operators.
+
+    Raises:
+        PaddleError: the block is one that an operator runs.
+    """
+    if block.idx:
+        raise PaddleError(
+            f"append_backward: variables must be those of the first block, got block {block.idx}; "
+            "call it after the branch or loop"
+        )
+    block.program.gradient_times += 1
+    if block.program.gradient_times > 1:
+        for i, op in enumerate(block.ops):
+            complete(op, block.ops[:i], block.program.gradient_times)
+    names = {name_of(one) for one in no_grad_set}
+    return _Backward(block, _constants(block.desc) | _untrained(block.program) | names)
 
 
 def _listed(given: Any) -> list[Any]:
@@ -134,34 +153,39 @@ def _trained(root: Block, path: Iterable[OpDesc]) -> list[Variable]:
 
 
 def _is_floating(variable: VarDesc | None) -> bool:
-    return (
-        variable is None or variable.dtype is None or not np.issubdtype(variable.dtype, np.integer)
-    )
+    if variable is None or variable.dtype is None:
+        return variable is None or variable.kind is not VarKind.STEP_SCOPES
+    return bool(jnp.issubdtype(variable.dtype, np.inexact))
 
 
 class _Backward:
-    """One extension of a block by gradient operators.
+    """One extension by the gradient operators of a block.
 
     Attributes:
-        block: the block.
+        block: the block that is differentiated.
+        target: the block of the gradient operators: the same, or one that an operator runs.
     """
 
-    def __init__(self, block: Block, no_grad_set: Collection[Any]) -> None:
-        """Starts the extension; ``no_grad_set`` are constants."""
+    def __init__(
+        self, block: Block, constants: Collection[str], target: Block | None = None
+    ) -> None:
+        """Starts the extension; ``constants`` have no gradients."""
         self.block = block
-        program = block.program
-        program.gradient_times += 1
+        self.target = target or block
         self._desc: BlockDesc = block.desc
-        self._times = program.gradient_times
+        self._times = block.program.gradient_times
         self._existing = set(self._desc.vars)
+        if self._times > 2:
+            # A call may read a gradient that is missing; nothing may get its name later.
+            self._existing.update(one for op in self._desc.ops for one in op.input_arg_names)
         self._owners: dict[str, str] = {}
         self._seeds: dict[str, str] = {}
-        self._constants = _constants(program, self._desc) | {name_of(one) for one in no_grad_set}
+        self._constants = set(constants)
         self._available: set[str] = set()
 
     # Names -------------------------------------------------------------------------------------
 
-    def _named(self, name: str) -> str:
+    def named(self, name: str) -> str:
         """Returns the name of the gradient of a variable; a name that is taken gets a prefix."""
         found = name + GRAD
         if found in self._existing and self._times > 1:
@@ -169,22 +193,31 @@ class _Backward:
         self._owners[found] = name
         return found
 
-    def _head(self, name: str) -> str | None:
+    def head(self, name: str) -> str | None:
         """Returns the name of the gradient of an output, None if it has none."""
-        if not _is_floating(self._desc.vars.get(name)):
+        if not _is_floating(_find(self.block, name)):
             return None
-        return self._seeds.get(name) or self._named(name)
+        return self._seeds.get(name) or self.named(name)
+
+    def slope(self, name: str) -> str:
+        """Returns the name of the gradient of an input, that of nothing if it has none."""
+        has_none = name in self._constants or not _is_floating(_find(self.block, name))
+        return EMPTY if has_none else self.named(name)
 
     def gradient(self, name: str) -> str | None:
         """Returns the name of the gradient of a variable, None if there is none."""
-        found = self._named(name)
+        found = self.named(name)
         return found if found in self._available and found in self._desc.vars else None
+
+    def reached(self, names: Iterable[str]) -> list[str]:
+        """Returns those of some outputs whose gradients are there."""
+        return [one for one in names if self.head(one) in self._available]
 
     # Seeds -------------------------------------------------------------------------------------
 
     def seed(self, loss: Variable) -> OpDesc:
         """Returns the call that makes the gradient of the loss: one."""
-        name = self._seeds[loss.name] = self._named(loss.name)
+        name = self._seeds[loss.name] = self.named(loss.name)
         shape = list(loss.shape)
         attrs = {"shape": shape, "value": 1.0, "dtype": code_of(loss.dtype), "force_cpu": False}
         op = OpDesc("fill_constant", {}, {"Out": [name]}, {**attrs, NAME: BACKWARD | LOSS})
@@ -206,7 +239,7 @@ class _Backward:
                 )
             self._seeds[target.name] = factor.name
             return
-        name = self._seeds[target.name] = self._named(target.name)
+        name = self._seeds[target.name] = self.named(target.name)
         shape = f"{target.name}_shape"
         attrs = {"shape": list(target.shape), "value": 1.0, "dtype": code_of(target.dtype)}
         lengths = OpDesc("shape", {"Input": [target.name]}, {"Out": [shape]}, {NAME: BACKWARD})
@@ -222,7 +255,7 @@ class _Backward:
 
     # The path ----------------------------------------------------------------------------------
 
-    def path(self, targets: Iterable[str], inputs: Sequence[str]) -> list[OpDesc]:
+    def path(self, targets: Iterable[str], inputs: Sequence[str] = ()) -> list[OpDesc]:
         """Returns the operators between inputs and targets.
 
         Args:
@@ -232,7 +265,19 @@ class _Backward:
         ops = list(self._desc.ops)
         if inputs:
             ops = self._reached(ops, set(inputs))
-        needed, found = set(targets), []
+        return self._with_counters(self._needed(ops, set(targets)), is_repeated=False)
+
+    def cycle(self, targets: Iterable[str]) -> list[OpDesc]:
+        """Returns the operators that targets depend on, if the block runs again and again."""
+        needed, count = set(targets), -1
+        while count < len(needed):
+            count = len(needed)
+            found = self._needed(self._desc.ops, needed)
+        return self._with_counters(found, is_repeated=True)
+
+    def _needed(self, ops: Sequence[OpDesc], needed: set[str]) -> list[OpDesc]:
+        """Returns the operators that variables depend on, and adds to these what they read."""
+        found = []
         for op in reversed(ops):
             if needed.intersection(op.output_arg_names) and has_gradient(op.type):
                 needed.update(name for name in op.input_arg_names if name not in self._constants)
@@ -249,28 +294,58 @@ class _Backward:
                 found.append(op)
         return found
 
+    def _with_counters(self, path: Sequence[OpDesc], *, is_repeated: bool) -> list[OpDesc]:
+        """Returns a path with the counters that its operators read before they are incremented.
+
+        The gradients of these operators read the values from before, so a counter counts back.
+        """
+        chosen = {id(op) for op in path}
+        read = {name for op in path for name in op.input_arg_names} if is_repeated else set[str]()
+        found = []
+        for op in self._desc.ops:
+            if id(op) in chosen or (is_counter(op) and op.input("X")[0] in read):
+                found.append(op)
+            if id(op) in chosen:
+                read.update(op.input_arg_names)
+        return found
+
     # Operators ---------------------------------------------------------------------------------
 
-    def append(self, path: Sequence[OpDesc], targets: Iterable[str]) -> None:
-        """Appends the gradient operators of a path."""
-        self._available = {self._seeds[one] for one in targets}
+    def append(self, path: Iterable[OpDesc], available: Iterable[str]) -> None:
+        """Appends the gradient operators of a path.
+
+        Args:
+            path: the operators.
+            available: names of the gradients that are there before.
+        """
+        self._available = set(available)
         found: list[OpDesc] = []
-        for op in reversed(path):
+        for op in reversed([*path]):
             found.extend(self._of(op))
         found = _added_up(found, self.block.idx)
         for op in found:
             op.attrs[NAME] = BACKWARD
         self._declare(found)
-        self.block.ops.extend(found)
+        self.target.ops.extend(found)
+
+    def seeds(self) -> list[str]:
+        """Returns the names of the gradients of targets."""
+        return list(self._seeds.values())
 
     def _of(self, op: OpDesc) -> list[OpDesc]:
         """Returns the gradient operators of one call, after those of missing gradients."""
-        heads = {name: one for one in op.output_arg_names if (name := self._head(one)) is not None}
+        if is_counter(op):
+            return gradient_ops(op, self.head, self.named, ())
+        heads = {name: one for one in op.output_arg_names if (name := self.head(one)) is not None}
         if not self._available.intersection(heads):
             return []
-        _require_no_block(op)
-        undeclared = set(op.input_arg_names) - self._visible()
-        made = gradient_ops(op, self._head, self._named, self._constants | undeclared)
+        found = self._of_block(op) if op.blocks() else self._of_call(op, heads)
+        self._available.update(name for one in found for name in one.output_arg_names)
+        return found
+
+    def _of_call(self, op: OpDesc, heads: dict[str, str]) -> list[OpDesc]:
+        undeclared = {one for one in op.input_arg_names if _find(self.block, one) is None}
+        made = gradient_ops(op, self.head, self.named, self._constants | undeclared)
         missing = [
             name
             for one in made
@@ -279,30 +354,43 @@ class _Backward:
         ]
         # A gradient operator reads a gradient that is missing as zero.
         zeros = [] if forward_type(op.type) else [_zeros(heads[name], name) for name in missing]
-        found = [*zeros, *made] if made else []
-        self._available.update(name for one in found for name in one.output_arg_names)
-        return found
+        return [*zeros, *made] if made else []
 
-    def _visible(self) -> set[str]:
-        """Returns the variables that the block sees."""
-        block, found = self._desc, set(self._desc.vars)
-        while block.parent_idx >= 0:
-            block = self.block.program.desc.blocks[block.parent_idx]
-            found.update(block.vars)
-        return found
+    def _of_block(self, op: OpDesc) -> list[OpDesc]:
+        """Returns the gradient operator of one that runs a block, after making the one it runs.
+
+        Raises:
+            PaddleError: the operator has no gradient, or is one.
+        """
+        if op.type not in _OF_BLOCKS:
+            raise PaddleError(
+                f"{op.type}: the operator must have a gradient of records, as cond, while_loop and "
+                "StaticRNN have to first order; differentiate the program as a whole, "
+                "so.grad(program.to_symbol(...)), got a loss that depends on it"
+            )
+        program = self.block.program
+        block = program.block(op.attrs["sub_block"])
+        grads = program.create_block(self.target.idx)
+        grads.desc.forward_block_idx = block.idx
+        found = _OF_BLOCKS[op.type](self, _Backward(block, _constants(block.desc), grads), op)
+        program.rollback()
+        found.attrs["sub_block"], found.attr_types["sub_block"] = grads.idx, AttrType.BLOCK
+        return [found] if any(one != EMPTY for one in found.output_arg_names) else []
 
     def _declare(self, ops: Iterable[OpDesc]) -> None:
         """Declares the outputs: a gradient has the type of its variable."""
         for op in ops:
             sparse = self._is_sparse(op)
             for name in op.output_arg_names:
-                if name == EMPTY:
+                if name == EMPTY or GRAD not in name:
                     continue
-                found = self._desc.vars.get(name)
+                owner = self._owners.get(name) or self._owners[name.rpartition(_RENAMED)[0]]
+                like = self.block.find_var(owner).desc
+                found = _find(self.target, name)
                 if found is None:
-                    owner = self._owners.get(name) or self._owners[name.rpartition(_RENAMED)[0]]
-                    found = self._desc.vars[name] = _like(self.block.find_var(owner).desc, name)
-                found.kind = VarKind.SELECTED_ROWS if sparse else VarKind.LOD_TENSOR
+                    found = self.target.desc.vars[name] = _like(like, name)
+                if like.kind is not VarKind.LOD_TENSOR_ARRAY:
+                    found.kind = VarKind.SELECTED_ROWS if sparse else VarKind.LOD_TENSOR
 
     def _is_sparse(self, op: OpDesc) -> bool:
         """Returns whether the results are rows of a table."""
@@ -310,30 +398,111 @@ class _Backward:
             return bool(op.attrs.get("is_sparse"))
         if op.type not in ("sum", "scale"):
             return False
-        kinds = [self.block.find_var(name).type for name in op.input("X")]
-        return all(one is VarKind.SELECTED_ROWS for one in kinds)
+        found = [_find(self.target, name) for name in op.input("X")]
+        return all(one is not None and one.kind is VarKind.SELECTED_ROWS for one in found)
 
 
-def _constants(program: Program, block: BlockDesc) -> set[str]:
-    """Returns the variables that gradients do not flow to."""
-    found = {one.name for one in block.vars.values() if one.stop_gradient or not _is_floating(one)}
-    return found | {name for name, one in program.training.items() if not one.trainable}
+def _find(block: Block, name: str) -> VarDesc | None:
+    return block.program.desc.find_var(block.desc, name)
+
+
+def _constants(block: BlockDesc) -> set[str]:
+    """Returns the variables of a block that gradients do not flow to."""
+    return {one.name for one in block.vars.values() if one.stop_gradient or not _is_floating(one)}
+
+
+def _untrained(program: Program) -> set[str]:
+    return {name for name, one in program.training.items() if not one.trainable}
 
 
 def _like(variable: VarDesc, name: str) -> VarDesc:
-    return VarDesc(name, VarKind.LOD_TENSOR, variable.dtype, variable.shape, variable.lod_level)
+    return VarDesc(name, variable.kind, variable.dtype, variable.shape, variable.lod_level)
 
 
 def _zeros(variable: str, name: str) -> OpDesc:
     return OpDesc("fill_zeros_like", {"X": [variable]}, {"Out": [name]})
 
 
-def _require_no_block(op: OpDesc) -> None:
-    if op.blocks() or any(one in op.attrs for one in _CONTROL):
-        raise PaddleError(
-            f"{op.type}: append_backward must not meet control flow; differentiate the program "
-            "as a whole, so.grad(program.to_symbol(...)), got a loss that depends on it"
+# Operators that run a block ----------------------------------------------------------------------
+
+
+def _of_branch(outer: _Backward, inner: _Backward, op: OpDesc) -> OpDesc:
+    """Returns the gradient operator of a block that runs if a condition holds."""
+    ends = outer.reached(op.output("Out"))
+    inner.append(inner.path(ends), [inner.named(one) for one in ends])
+    inputs = {slot: op.input(slot) for slot in ("Cond", "Input")}
+    outputs = {slot + GRAD: [outer.slope(one) for one in names] for slot, names in inputs.items()}
+    values = {**inputs, "Out": op.output("Out"), "Scope": op.output("Scope")}
+    return _block_record(outer, op, {**values, "Out@GRAD": op.output("Out")}, outputs)
+
+
+def _of_loop(outer: _Backward, inner: _Backward, op: OpDesc) -> OpDesc:
+    """Returns the gradient operator of ``while``.
+
+    What the variables of the loop depend on in one step, they depend on in the steps after it, so
+    that the gradients of all of them are there when a step is differentiated.
+    """
+    ends, carried = outer.reached(op.output("Out")), op.output("Out")
+    path = inner.cycle(ends)
+    read = {name for one in path for name in one.input_arg_names}
+    inner.append(path, [inner.named(one) for one in carried if one in read or one in ends])
+    made = {name for one in inner.target.ops for name in one.output_arg_names}
+    heads = _read_first(inner.target.ops, {inner.named(one): one for one in carried})
+    # The gradient of a variable before the loop replaces that after it.
+    slopes = [
+        outer.slope(one) if one in ends or inner.named(one) in made else EMPTY
+        for one in op.input("X")
+    ]
+    values = {"X": op.input("X"), "Out": carried, "StepScopes": op.output("StepScopes")}
+    found = _block_record(outer, op, {**values, "Out@GRAD": [*heads.values()]}, {"X@GRAD": slopes})
+    found.attrs["original_output_grad"] = [*heads]
+    found.attr_types["original_output_grad"] = AttrType.STRINGS
+    return found
+
+
+def _read_first(ops: Iterable[OpDesc], owners: dict[str, str]) -> dict[str, str]:
+    """Returns gradients that operators read before they make them, with their variables."""
+    found, made = dict[str, str](), set[str]()
+    for op in ops:
+        found.update(
+            {one: owners[one] for one in op.input_arg_names if one in owners and one not in made}
         )
+        made.update(op.output_arg_names)
+    return found
+
+
+def _of_steps(outer: _Backward, inner: _Backward, op: OpDesc) -> OpDesc:
+    """Returns the gradient operator of ``recurrent``."""
+    ends = [*outer.reached(op.output("outputs")), *op.attrs.get("states", ())]
+    inner.append(inner.block.ops, [inner.named(one) for one in ends])
+    inputs = {slot: op.input(slot) for slot in ("inputs", "initial_states", "parameters")}
+    outputs = {slot + GRAD: [outer.slope(one) for one in names] for slot, names in inputs.items()}
+    scopes = op.output("step_scopes")
+    values = {**inputs, "outputs": op.output("outputs"), "step_scopes": scopes}
+    found = _block_record(outer, op, {**values, "outputs@GRAD": op.output("outputs")}, outputs)
+    found.inputs["step_scopes@GRAD"] = list(scopes)
+    return found
+
+
+def _block_record(
+    outer: _Backward, op: OpDesc, inputs: dict[str, list[str]], outputs: dict[str, list[str]]
+) -> OpDesc:
+    """Returns a gradient operator; of a slot ``X@GRAD`` the names are those of its variables."""
+    named = {
+        slot: [outer.head(one) or one + GRAD for one in names] if slot.endswith(GRAD) else names
+        for slot, names in inputs.items()
+    }
+    found = OpDesc(f"{op.type}_grad", {slot: list(one) for slot, one in named.items()}, outputs)
+    found.attrs = {key: one for key, one in op.attrs.items() if key != VARIABLES}
+    found.attr_types = {key: one for key, one in op.attr_types.items() if key in found.attrs}
+    return found
+
+
+_OF_BLOCKS: dict[str, Callable[[_Backward, _Backward, OpDesc], OpDesc]] = {
+    "conditional_block": _of_branch,
+    "while": _of_loop,
+    "recurrent": _of_steps,
+}
 
 
 # Sums --------------------------------------------------------------------------------------------
@@ -359,7 +528,7 @@ def _added_up(ops: Sequence[OpDesc], block: int) -> list[OpDesc]:
         places = [(names, i) for names in op.outputs.values() for i in range(len(names))]
         for at, (names, i) in enumerate(places):
             name = names[i]
-            if name == EMPTY or name in op.input_arg_names:
+            if GRAD not in name or name in op.input_arg_names:
                 continue
             if name not in parts:
                 parts[name], first[name] = [name], len(earlier)

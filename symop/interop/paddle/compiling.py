@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import symop as so
@@ -196,7 +197,7 @@ def _array(name: str, value: Any) -> Any:
                 f"feed: {name} must be within {limits.min} and {limits.max}, got {array.max()}; "
                 "jax_enable_x64 allows wider integers"
             )
-    return array.astype(kind)
+    return jnp.asarray(array.astype(kind, copy=False))
 
 
 def types_of(arrays: Mapping[str, Any], ragged: Mapping[str, Sequence[int]]) -> dict[str, Type]:

@@ -378,12 +378,14 @@ def _heads(call: Call, before: Call, outputs: str) -> dict[int, Any]:
     """Returns the gradients of outputs that are given, by the place of the output."""
     slot = outputs + GRAD
     values = call.inputs.get(slot, ())
-    names = call.op.attrs.get("original_output_grad") or call.op.input(slot)
-    names = names if len(names) == len(values) else call.op.input(slot)
-    places = {name: i for i, name in enumerate(before.op.output(outputs))}
+    owners = before.op.output(outputs)
+    inside = call.op.attrs.get("original_output_grad", call.op.input(slot))
+    if "original_output_grad" not in call.op.attrs and len(values) == len(owners):
+        inside = [name + GRAD for name in owners]
+    places = {name: i for i, name in enumerate(owners)}
     return {
         places[owner]: value
-        for name, value in zip(names, values, strict=True)
+        for name, value in zip(inside, values, strict=False)
         for owner in [name.partition(GRAD)[0]]
         if value is not None and owner in places
     }

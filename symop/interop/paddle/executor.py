@@ -2,11 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 import symop as so
+from registry.errors import FeedError
 from symop.interop.paddle.arrays import Elements
 from symop.interop.paddle.compiling import Compiled, Type, fed, persistables, translate, types_of
 from symop.interop.paddle.errors import PaddleError
@@ -100,6 +102,7 @@ class Executor:
         """Creates an executor. ``place`` is accepted as in Paddle; JAX chooses the device."""
         self.place = place
         self._compiled: dict[Any, Compiled] = {}
+        self._known: WeakKeyDictionary[Program, dict[Any, _Last]] = WeakKeyDictionary()
 
     def run(
         self,
@@ -109,7 +112,7 @@ class Executor:
         *,
         scope: scopes.Scope | None = None,
         return_numpy: bool = True,
-        use_program_cache: bool = True,
+        use_program_cache: bool | None = None,
     ) -> list[Any]:
         """Runs a program once, updates included, and returns the fetched values.
 
@@ -120,31 +123,46 @@ class Executor:
             fetch_list: variables or their names.
             scope: the values of persistable variables, by default the global scope.
             return_numpy: whether arrays are NumPy's, and ragged values their data alone.
-            use_program_cache: accepted as in Paddle; programs are always kept.
+            use_program_cache: whether the program is the same as in the last run with equal types
+                of feeds. By default, it is looked for changes if its records were asked for since,
+                by ``program.desc``, ``block.ops``, or a layer; False always looks for them.
 
         Raises:
             PaddleError: a variable is missing or unknown, or an operator is not defined.
         """
-        del use_program_cache
         chosen = _program_of(program)
         values = feed or {}
         arrays = {
             key: one for name, value in values.items() for key, one in fed(name, value).items()
         }
         names = [name_of(one) for one in fetch_list or ()]
-        compiled = self._of(chosen, arrays, names, global_scope() if scope is None else scope)
-        with _seeded(chosen.random_seed if chosen.draws else 0):
-            results = compiled(arrays)
+        home = global_scope() if scope is None else scope
+        known = self._known.setdefault(chosen, {})
+        key = (id(home), tuple(names), chosen.max_steps, tuple(map(_type_of, arrays.items())))
+        last = known.get(key)
+        if last is None or not last.holds(chosen, home, use_program_cache):
+            compiled = self._of(chosen, arrays, names, home)
+            last = known[key] = _Last(home, chosen.accesses, chosen.draws, compiled)
+        with _seeded(chosen.random_seed if last.draws else 0):
+            try:
+                results = last.compiled(arrays)
+            except FeedError:  # a variable in the scope has another type than in the last run
+                compiled = self._of(chosen, arrays, names, home)
+                if compiled is last.compiled:
+                    raise
+                known[key] = last._replace(compiled=compiled)
+                results = compiled(arrays)
         return [_plain(one) for one in results] if return_numpy else results
 
     def close(self) -> None:
         """Forgets the compiled programs."""
         self._compiled.clear()
+        self._known.clear()
 
     def _of(
         self, program: Program, arrays: Mapping[str, Any], names: Sequence[str], scope: scopes.Scope
     ) -> Compiled:
-        kept = _kept(program.desc, scope, arrays)
+        kept = _kept(program.records, scope, arrays)
         feed = types_of(arrays, _counts(arrays))
         key = (
             id(scope),
@@ -152,12 +170,39 @@ class Executor:
             tuple(sorted(feed.items())),
             tuple(kept.items()),
             tuple(names),
+            program.max_steps,
         )
         if key not in self._compiled:
-            _require_declared(program.desc, feed)
-            translated = translate(program.desc, feed, kept, names, program.max_steps)
+            _require_declared(program.records, feed)
+            translated = translate(program.records, feed, kept, names, program.max_steps)
             self._compiled[key] = Compiled(translated, scope)
         return self._compiled[key]
+
+
+class _Last(NamedTuple):
+    """What the last run with some types of feeds used.
+
+    Attributes:
+        scope: the scope.
+        accesses: how often the program's records had been asked for.
+        draws: whether operators draw random numbers.
+        compiled: the compiled program.
+    """
+
+    scope: scopes.Scope
+    accesses: int
+    draws: bool
+    compiled: Compiled
+
+    def holds(self, program: Program, scope: scopes.Scope, told: bool | None) -> bool:
+        """Returns whether a run may use it; ``told`` is what the user says of the program."""
+        unchanged = self.accesses == program.accesses if told is None else told
+        return self.scope is scope and unchanged
+
+
+def _type_of(item: tuple[str, Any]) -> tuple[Any, ...]:
+    name, array = item
+    return name, array.shape, array.dtype
 
 
 def _program_of(given: Any) -> Program:

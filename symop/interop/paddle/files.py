@@ -23,6 +23,8 @@ from symop.io.files import PathLike, read_bounded, write_atomically
 
 VARS_LIMIT = 1 << 34
 """The default limit on the size of a file of variables in bytes."""
+_IN_PARTS = "UnpackBigParamInfor@@"
+"""The key of a table of arrays of more than 2**30 bytes, which old pickles hold in parts."""
 _STRUCTURED = "StructuredToParameterName@@"
 """The key of the table of structured names in a state dict of Paddle 2."""
 _SAVED = (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS)
@@ -233,7 +235,7 @@ def load_state(
     """
     found: dict[str, np.ndarray] = {}
     for path in _state_files(os.fspath(prefix)):
-        found |= _arrays(load_pickled(path, limit=limit))
+        found |= _arrays(_joined(load_pickled(path, limit=limit), path))
     variables = persistables(program) if program is not None else {}
     return {name: _as_declared(name, one, variables.get(name)) for name, one in found.items()}
 
@@ -243,6 +245,27 @@ def _state_files(prefix: str) -> list[str]:
         return [prefix]
     optional = f"{prefix}.pdopt"
     return [f"{prefix}.pdparams", *([optional] if Path(optional).exists() else [])]
+
+
+def _joined(state: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Returns the content of a file with the arrays whole that Paddle saved in parts.
+
+    Raises:
+        PaddleFormatError: a part is missing, or parts do not make up an array of the shape.
+    """
+    table = state.get(_IN_PARTS)
+    if not isinstance(table, dict):
+        return state
+    parts = {name: value for name, value in state.items() if name != _IN_PARTS}
+    for name, told in table.items():
+        try:
+            pieces = [np.ravel(parts.pop(one)) for one in told["slices"]]
+            parts[name] = np.concatenate(pieces).reshape(told["OriginShape"])
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise PaddleFormatError(
+                f"{path}: the parts of {name!r} must make up an array, got {error}"
+            ) from None
+    return parts
 
 
 def _arrays(state: Mapping[str, Any]) -> dict[str, np.ndarray]:

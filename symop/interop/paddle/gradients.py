@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import symop as so
 from symop.graph.rewriting import substitute
-from symop.interop.paddle.operators import GRAD
+from symop.interop.paddle.operators import GRAD, find
 from symop.interop.paddle.values import data_of, is_floating, with_data
 from symop.symbol.symbol import Symbol
 
@@ -121,7 +121,34 @@ def forward_type(name: str) -> str:
     return name.replace("_grad2", "2") if name.endswith("_grad2") else ""
 
 
-def output_slot(slot: str, forward: Collection[str]) -> str:
+def order_of(name: str) -> int:
+    """Returns the order of a gradient operator: 1 for ``square_grad``, 0 for an operator itself."""
+    order = 0
+    while find(name) is None and forward_type(name):
+        name, order = forward_type(name), order + 1
+    return order
+
+
+def suffix_of(order: int) -> str:
+    """Returns the end of slots for gradients that an operator of an order reads or gives.
+
+    Paddle's names for the second order cannot be told apart at higher orders, where the gradients
+    of gradients by one slot are several: ``X@GRAD3`` and ``X@GRAD4``.
+    """
+    return GRAD if order < 3 else f"{GRAD}{order}"
+
+
+def is_head(slot: str, order: int) -> bool:
+    """Returns whether a slot holds gradients of outputs of the call that is differentiated.
+
+    Args:
+        slot: a slot of a gradient operator, as ``canonical`` names it.
+        order: the order of the gradient operator.
+    """
+    return slot.endswith(GRAD * 2 if order == 2 else suffix_of(order))
+
+
+def canonical(slot: str, forward: Collection[str]) -> str:
     """Returns the slot ``X@GRAD`` for other spellings of it in gradients of second order.
 
     Args:

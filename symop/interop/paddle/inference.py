@@ -58,9 +58,70 @@ def infer(program: ProgramDesc, op: OpDesc, variable: Lookup) -> dict[str, Infer
     inputs = {
         slot: [variable(name) for name in names] for slot, names in op.inputs.items() if names
     }
+    declared = _declared(op, inputs)
+    if declared is not None:
+        return declared
     lengths = _sample_lengths(op)
     samples = [_sample(program, op, inputs, i, length) for i, length in enumerate(lengths)]
     return {name: _merged(*(one[name] for one in samples)) for name in samples[0]}
+
+
+def _declared(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred] | None:
+    """Returns the types of outputs that do not follow from translating the call alone.
+
+    None if they do. An operator with a block declares its outputs itself.
+    """
+    if "sub_block" in op.attrs or op.type == "select_input":
+        return {}
+    rule = _ARRAYS.get(op.type)
+    if rule is None and not _takes_array(inputs):
+        return None
+    return (rule or _same_arrays)(op, inputs)
+
+
+def _takes_array(inputs: Mapping[str, Sequence[VarDesc]]) -> bool:
+    given = (one for ones in inputs.values() for one in ones)
+    return any(one.kind is VarKind.LOD_TENSOR_ARRAY for one in given)
+
+
+def _as(kind: VarKind, variable: VarDesc) -> Inferred:
+    return Inferred(kind, variable.dtype, variable.shape or (), 0)
+
+
+def _same_arrays(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    """An operator such as ``assign`` or ``sum`` maps arrays to arrays of the same elements."""
+    found = _as(VarKind.LOD_TENSOR_ARRAY, inputs["X"][0])
+    return dict.fromkeys(op.output_arg_names, found)
+
+
+def _element(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    return {op.output("Out")[0]: _as(VarKind.LOD_TENSOR, inputs["X"][0])}
+
+
+def _length(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    del inputs
+    return {op.output("Out")[0]: Inferred(VarKind.LOD_TENSOR, np.dtype(np.int64), (1,), 0)}
+
+
+def _joined(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    element = _as(VarKind.LOD_TENSOR, inputs["X"][0])
+    shape, axis = list(element.shape), op.attrs.get("axis", 0)
+    if op.attrs.get("use_stack"):
+        shape.insert(axis, -1)
+    elif shape:
+        shape[axis] = -1
+    lengths = Inferred(VarKind.LOD_TENSOR, np.dtype(np.int32), (-1,), 0)
+    joined = element._replace(shape=tuple(shape))
+    return {op.output("Out")[0]: joined, op.output("OutIndex")[0]: lengths}
+
+
+_ARRAYS = {
+    "write_to_array": _same_arrays,
+    "read_from_array": _element,
+    "lod_array_length": _length,
+    "tensor_array_to_tensor": _joined,
+}
+"""Types of the outputs of operators of tensor arrays."""
 
 
 _TENSORS_OF_LENGTHS = (

@@ -6,13 +6,13 @@ name ``Out@GRAD``, and gives the gradient of ``X`` as ``X@GRAD``. ``DDX=^X@GRAD`
 All others read every input, every output and the gradient of every output.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from registry.hooks import define
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import AttrType, OpDesc
-from symop.interop.paddle.gradients import forward_type
+from symop.interop.paddle.gradients import forward_type, order_of, suffix_of
 from symop.interop.paddle.operators import EMPTY, GRAD, find
 
 Head = Callable[[str], str | None]
@@ -64,6 +64,8 @@ _LINES = {
     "-> DDOut=Out@GRAD",
     "conv2d_grad": "Input Filter DOutput=Output@GRAD DDInput=^Input@GRAD DDFilter=^Filter@GRAD "
     "-> DInput=Input DFilter=Filter DDOutput=Output@GRAD",
+    "rnn_memory_helper": "X Out ^Out -> X",
+    "tensor_array_to_tensor": "X OutIndex ^Out -> X",
     "reshape2_grad": "DOut=Out@GRAD DDX=^X@GRAD -> DDOut=Out@GRAD",
 }
 """What gradient operators read and give, where it is less than everything."""
@@ -92,8 +94,8 @@ _NONE = frozenset(
             "logical_xor",
             "logical_not",
         ),
-        *("isfinite", "increment", "is_empty", "reduce_all", "reduce_any", "unique", "where_index"),
-        *("sequence_mask", "sequence_enumerate", "lod_reset_ids", "lod_array_length", "print"),
+        *("isfinite", "is_empty", "reduce_all", "reduce_any", "unique", "where_index"),
+        *("sequence_mask", "sequence_enumerate", "lod_reset_ids", "lod_array_length"),
         *("sgd", "momentum", "adam", "adamw", "adamax", "adagrad", "decayed_adagrad", "adadelta"),
         *("rmsprop", "ftrl", "lamb", "lars_momentum", "dgc_momentum", "top_k_v2_ids", "sign"),
     }
@@ -152,9 +154,17 @@ def gradient_ops(
         head: names the gradients of outputs.
         named: names the gradients of inputs.
         no_gradient: variables whose gradients are not wanted.
+
+    Raises:
+        PaddleError: the call runs a block.
     """
     if not has_gradient(op.type):
         return []
+    if op.blocks():
+        raise PaddleError(
+            f"{op.type}: its gradient operator must run a block of its own, which append_backward "
+            "makes, got a call alone"
+        )
     written = _WRITTEN.get(op.type)
     found = written(op, head, named) if written else [_made(op, head, named, no_gradient)]
     barred = {named(name) for name in op.input_arg_names if name in no_gradient}
@@ -197,20 +207,57 @@ def _default(op: OpDesc) -> Maker:
 def _default_of_gradient(op: OpDesc) -> Maker:
     """Returns the maker of a gradient operator, with the names that Paddle gives to its slots.
 
-    ``DOut`` stands for ``Out@GRAD``, ``DDX`` for the gradient of ``X@GRAD``.
-
-    Raises:
-        PaddleError: the operator is the gradient of a gradient; Paddle's are wrong, or missing.
+    ``DOut`` stands for ``Out@GRAD``, ``DDX`` for the gradient of ``X@GRAD``. Paddle has no names
+    for higher orders; ``DDX@GRAD3`` is the gradient by ``DDX`` of an operator of third order.
     """
-    if forward_type(forward_type(op.type)):
-        raise PaddleError(
-            "gradients: records must be of first or second order; so.grad(program.to_symbol(...)) "
-            f"differentiates a program to any order, got the gradient of {op.type}"
-        )
+    if order_of(op.type) > 1:
+        return _default_of_higher(op)
     values = [(_short(slot), slot) for slot in op.inputs]
     heads = [(_double(slot), f"^{slot}") for slot in op.outputs]
     given = [(_double(slot) if slot.endswith(GRAD) else f"D{slot}", slot) for slot in op.inputs]
     return Maker((*values, *heads), tuple(given))
+
+
+def _default_of_higher(op: OpDesc) -> Maker:
+    suffix = suffix_of(order_of(op.type) + 1)
+    values = [(slot, slot) for slot in op.inputs]
+    heads = [(slot + suffix, f"^{slot}") for slot in op.outputs]
+    return Maker((*values, *heads), tuple((slot + suffix, slot) for slot in op.inputs))
+
+
+def complete(op: OpDesc, earlier: Sequence[OpDesc], order: int) -> None:
+    """Adds inputs of the call that is differentiated to a gradient operator that lacks them.
+
+    Paddle's gradient operators leave out what follows from other inputs: ``sqrt_grad`` reads the
+    output alone. Their own gradients must have everything that they depend on.
+
+    Args:
+        op: a gradient operator.
+        earlier: the calls before it.
+        order: the order of the gradient that is made of it.
+    """
+    forward = forward_type(op.type) if find(op.type) is None else ""
+    if not forward or (order_of(op.type) == 1 and order < 3 and op.type in (_MAKERS | _WRITTEN)):
+        return
+    later: set[str] = set()
+    for one in reversed(earlier):
+        if one.type == forward and _belongs(op, one):
+            for slot, names in one.inputs.items():
+                if not later.intersection(names):
+                    op.inputs.setdefault(_slot_in(op, slot), list(names))
+            return
+        later.update(one.output_arg_names)
+
+
+def _slot_in(op: OpDesc, slot: str) -> str:
+    """Returns the slot of a gradient operator for an input slot of what it differentiates."""
+    return _short(slot) if order_of(op.type) == 2 else slot
+
+
+def _belongs(op: OpDesc, forward: OpDesc) -> bool:
+    """Returns whether a gradient operator has the variables of a call in the slots of both."""
+    slots = {**forward.outputs, **forward.inputs}
+    return all(op.inputs.get(_slot_in(op, slot), names) == names for slot, names in slots.items())
 
 
 def _short(slot: str) -> str:
@@ -281,6 +328,68 @@ def _sum(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
     ]
 
 
+def is_counter(op: OpDesc) -> bool:
+    """Returns whether a call adds to a variable in place."""
+    return op.type == "increment" and op.input("X") == op.output("Out")
+
+
+def _increment(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    """Returns a call that counts back; the gradient of a counter passes under its name."""
+    if not is_counter(op):
+        return _renamed(op, "assign", ("X", "Out"), head, named)
+    found = _record("increment", {"X": [*op.output("Out")]}, {"Out": [*op.input("X")]}, op)
+    found.attrs["step"] = -float(op.attrs.get("step", 1.0))
+    return [found]
+
+
+def _print(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    found = _renamed(op, "print", ("In", "Out"), head, named)
+    for one in found:
+        one.attrs.update(op.attrs, is_forward=False)
+    return found
+
+
+def _select_input(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    return _renamed(op, "select_output", ("X", "Out"), head, named, "Mask")
+
+
+def _select_output(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    return _renamed(op, "select_input", ("X", "Out"), head, named, "Mask")
+
+
+def _write_to_array(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    found = _renamed(op, "read_from_array", ("X", "Out"), head, named, "I")
+    for one in found:
+        one.inputs["X_W"] = list(op.input("X"))
+    return found
+
+
+def _read_from_array(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    return _renamed(op, "write_to_array", ("X", "Out"), head, named, "I")
+
+
+def _renamed(
+    op: OpDesc, name: str, slots: tuple[str, str], head: Head, named: Named, *kept: str
+) -> list[OpDesc]:
+    """Returns a call of another operator without attributes, from gradients to gradients.
+
+    Args:
+        op: the call that is differentiated.
+        name: the other operator.
+        slots: the input and the output slot of both.
+        head: names the gradients of outputs.
+        named: names the gradients of inputs.
+        *kept: input slots that both have.
+    """
+    source, target = slots
+    heads = [head(one) for one in op.output(target)]
+    if not heads or any(one is None for one in heads):
+        return []
+    inputs = {slot: list(op.input(slot)) for slot in kept}
+    inputs[source] = [one for one in heads if one]
+    return [OpDesc(name, inputs, {target: [named(one) for one in op.input(source)]})]
+
+
 def _split(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
     inputs = {slot: list(names) for slot, names in op.inputs.items() if slot == "AxisTensor"}
     heads = [name for one in op.output("Out") if (name := head(one)) is not None]
@@ -326,6 +435,12 @@ _WRITTEN: dict[str, Callable[[OpDesc, Head, Named], list[OpDesc]]] = {
     "sum": _sum,
     "split": _split,
     "sequence_reverse": _sequence_reverse,
+    "increment": _increment,
+    "print": _print,
+    "select_input": _select_input,
+    "select_output": _select_output,
+    "write_to_array": _write_to_array,
+    "read_from_array": _read_from_array,
     "reduce_sum_grad": _again,
     "reduce_mean_grad": _again,
     "expand_grad": _again,

@@ -44,7 +44,7 @@ _ENGINE = frozenset(
 """Attributes that choose Paddle's engine; they do not change values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Definition:
     """The meaning of one operator type.
 

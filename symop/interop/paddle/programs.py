@@ -82,7 +82,8 @@ class Program:
     """A program of Paddle, loaded or built.
 
     Attributes:
-        desc: its records.
+        records: its records, for those that do not change them.
+        accesses: how often the records were handed out to be read or changed.
         max_steps: the largest number of steps of loops whose number of steps is not known when the
             program is compiled; loops with gradients need one.
         random_seed: the seed of its random operators; 0 takes another one in each run.
@@ -93,7 +94,8 @@ class Program:
 
     def __init__(self, desc: ProgramDesc | None = None, *, max_steps: int | None = None) -> None:
         """Wraps the records of a program, or starts an empty one."""
-        self.desc = ProgramDesc([BlockDesc(0, -1)], VERSION) if desc is None else desc
+        self.records = ProgramDesc([BlockDesc(0, -1)], VERSION) if desc is None else desc
+        self.accesses = 0
         self.max_steps = max_steps
         self.random_seed = 0
         self.gradient_times = 0
@@ -101,6 +103,12 @@ class Program:
         self.role = Role(FORWARD, ())
         self._current = 0
         self._variables: dict[tuple[int, str], Variable] = {}
+
+    @property
+    def desc(self) -> ProgramDesc:
+        """The records. Executors look for changes in them once they were asked for."""
+        self.accesses += 1
+        return self.records
 
     # Blocks ------------------------------------------------------------------------------------
 
@@ -143,7 +151,7 @@ class Program:
         """Returns the variable of a block, always the same object."""
         desc = self.desc.blocks[index].vars[name]
         found = self._variables.get((index, name))
-        if found is None or found.desc is not desc:
+        if found is None or not found.has_record(desc):
             found = self._variables[index, name] = Variable(Block(self, index), desc)
         return found
 
@@ -199,7 +207,7 @@ class Program:
                 [(one.type, one.inputs, one.outputs, one.attrs) for one in block.ops],
                 [_key(one) for one in block.vars.values()],
             )
-            for block in self.desc.blocks
+            for block in self.records.blocks
         ]
         return hashlib.sha256(pickle.dumps(parts)).digest()
 
@@ -207,7 +215,9 @@ class Program:
     def draws(self) -> bool:
         """Whether operators draw random numbers."""
         return any(
-            "random" in op.type or op.type in _RANDOM for one in self.desc.blocks for op in one.ops
+            "random" in op.type or op.type in _RANDOM
+            for one in self.records.blocks
+            for op in one.ops
         )
 
     # Text --------------------------------------------------------------------------------------
@@ -323,13 +333,13 @@ class Block:
         need_check_feed: bool = False,
         is_data: bool = False,
     ) -> "Variable":
-        """Declares a variable and returns it."""
+        """Declares a variable and returns it; without a dtype it is no tensor and has no shape."""
         label = unique_name.generate("_generated_var") if name is None else name
         self.desc.vars[label] = VarDesc(
             label,
             type,
             None if dtype is None else dtype_of(dtype),
-            () if shape is None else tuple(int(one) for one in shape),
+            None if dtype is None else tuple(int(one) for one in shape or ()),
             lod_level,
             persistable,
             need_check_feed or is_data,
@@ -527,18 +537,27 @@ class Variable:
 
     Attributes:
         block: the block.
-        desc: the record.
     """
 
     def __init__(self, block: Block, desc: VarDesc) -> None:
         """Makes a view of a record."""
         self.block = block
-        self.desc = desc
+        self._desc = desc
+
+    @property
+    def desc(self) -> VarDesc:
+        """The record."""
+        self.program.accesses += 1
+        return self._desc
+
+    def has_record(self, desc: VarDesc) -> bool:
+        """Returns whether a record is that of the variable."""
+        return self._desc is desc
 
     @property
     def name(self) -> str:
         """The name."""
-        return self.desc.name
+        return self._desc.name
 
     @property
     def program(self) -> Program:
@@ -548,27 +567,27 @@ class Variable:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape, -1 for an unknown length."""
-        return self.desc.shape or ()
+        return self._desc.shape or ()
 
     @property
     def dtype(self) -> Any:
         """The dtype of the entries."""
-        return self.desc.dtype
+        return self._desc.dtype
 
     @property
     def type(self) -> VarKind:
         """The kind."""
-        return self.desc.kind
+        return self._desc.kind
 
     @property
     def lod_level(self) -> int:
         """The number of levels of sequences."""
-        return self.desc.lod_level
+        return self._desc.lod_level
 
     @property
     def persistable(self) -> bool:
         """Whether the value outlives a run."""
-        return self.desc.persistable
+        return self._desc.persistable
 
     @persistable.setter
     def persistable(self, value: bool) -> None:
@@ -577,7 +596,7 @@ class Variable:
     @property
     def stop_gradient(self) -> bool:
         """Whether no gradient flows to it."""
-        return self.desc.stop_gradient
+        return self._desc.stop_gradient
 
     @stop_gradient.setter
     def stop_gradient(self, value: bool) -> None:

@@ -21,6 +21,7 @@ def pruned(program: Program, feeds: Sequence[str], targets: Sequence[str]) -> Pr
     found = program.clone(for_test=True)
     block = found.desc.blocks[0]
     block.ops = _needed(block, feeds, targets)
+    _keep(found, {0} | {one.idx for one in _reached(found, block)})
     used = {name for one in _reached(found, block) for name in _names(one)}
     for one in found.desc.blocks:
         one.vars = {name: var for name, var in one.vars.items() if name in used or name in feeds}
@@ -42,6 +43,21 @@ def _reached(program: Program, block: BlockDesc) -> list[BlockDesc]:
     """Returns a block and those that its operators run."""
     inner = [program.desc.blocks[i] for op in block.ops for i in op.blocks()]
     return [block, *(each for one in inner for each in _reached(program, one))]
+
+
+def _keep(program: Program, indices: set[int]) -> None:
+    """Leaves other blocks out, and numbers those that stay anew."""
+    numbers = {old: new for new, old in enumerate(sorted(indices))}
+    program.desc.blocks = [program.desc.blocks[old] for old in numbers]
+    for new, block in enumerate(program.desc.blocks):
+        block.idx, block.parent_idx = new, numbers.get(block.parent_idx, -1)
+        block.forward_block_idx = numbers.get(block.forward_block_idx, -1)
+        for op in block.ops:
+            for name, kind in op.attr_types.items():
+                if kind is AttrType.BLOCK:
+                    op.attrs[name] = numbers[op.attrs[name]]
+                elif kind is AttrType.BLOCKS:
+                    op.attrs[name] = [numbers[one] for one in op.attrs[name]]
 
 
 def _names(block: BlockDesc) -> set[str]:

@@ -5,7 +5,7 @@ A name that is written twice thereby becomes two values, as in single assignment
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,12 @@ from symop.interop.paddle.gradients import (
     Placeholders,
     Slots,
     by_outputs,
+    canonical,
     cotangents,
     forward_type,
-    output_slot,
+    is_head,
+    order_of,
+    suffix_of,
 )
 from symop.interop.paddle.operators import (
     EMPTY,
@@ -172,19 +175,22 @@ class Translation:
         base = find(_base(forward))
         if base is None:
             raise PaddleError(f"{call.op.type}: {reason_without(_base(forward))}")
-        known = {*base.slots, *base.outputs}
-        slots = {output_slot(slot, known): values for slot, values in call.inputs.items()}
+        known, order = {*base.slots, *base.outputs}, order_of(call.op.type)
+        suffix = suffix_of(order)
+        slots = {canonical(slot, known): values for slot, values in call.inputs.items()}
         before = self.forward_call(forward, slots, call.op)
         inner = self._forward_inputs(forward, base, slots, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
-        call.inputs = {**inner, **call.inputs}
+        call.inputs = {**inner, **slots}
         places = Placeholders(f"{forward}{self.next_number()}.")
         inputs = places.stand_for(inner)
-        computed = self._recomputed(forward, call, before, inputs)
+        op = before.op if before is not None else _as_forward(forward, call.op, known)
+        environment = before.environment if before is not None else call.environment
+        computed = self.composed(Call(op, inputs, {}, self, environment))
         wanted = [
             (slot, i, Place(target, i))
             for slot, names in call.op.outputs.items()
-            for target in [output_slot(slot, known).removesuffix(GRAD)]
+            for target in [_given_by(slot, order, known)]
             for i, name in enumerate(names)
             if name != EMPTY and target in inputs and is_floating(inputs[target][i])
         ]
@@ -192,12 +198,14 @@ class Translation:
             {
                 s: v
                 for s, v in slots.items()
-                if s.removesuffix(GRAD) in computed and s.endswith(GRAD) and s not in inner
+                if s.removesuffix(suffix) in computed and s.endswith(suffix) and s not in inner
             }
         )
-        declared = places.stand_for({s: v for s, v in slots.items() if s in computed})
+        # Beyond the second order, a call reads inputs and gradients alone.
+        outputs_of = {s: v for s, v in slots.items() if s in computed and order < 3}
+        declared = places.stand_for(outputs_of)
         given = {
-            Place(slot.removesuffix(GRAD), i): value
+            Place(slot.removesuffix(suffix), i): value
             for slot, values in heads.items()
             for i, value in enumerate(values)
             if value is not None
@@ -227,23 +235,28 @@ class Translation:
                     f"{', '.join(sorted(lacking))} it reads, got none"
                 )
             return {slot: values for slot, values in slots.items() if slot in base.slots}
-        return {slot: values for slot, values in slots.items() if not slot.endswith(GRAD + GRAD)}
-
-    def _recomputed(self, forward: str, call: Call, before: Call | None, inputs: Slots) -> Slots:
-        """Returns the outputs of the forward call on other inputs."""
-        op = before.op if before is not None else _as_forward(forward, call.op)
-        environment = before.environment if before is not None else call.environment
-        return self.composed(Call(op, inputs, {}, self, environment))
+        order = order_of(forward) + 1
+        return {slot: values for slot, values in slots.items() if not is_head(slot, order)}
 
 
-def _as_forward(forward: str, op: OpDesc) -> OpDesc:
+def _given_by(slot: str, order: int, known: Collection[str]) -> str:
+    """Returns the input whose gradient an output slot holds."""
+    suffix = suffix_of(order)
+    if order < 3:
+        return canonical(slot, known).removesuffix(suffix)
+    return canonical(slot.removesuffix(suffix), known)
+
+
+def _as_forward(forward: str, op: OpDesc, known: Collection[str]) -> OpDesc:
     """Returns the record of a forward call that a gradient call stands for."""
+    order = order_of(op.type)
+    slots = {canonical(slot, known): list(names) for slot, names in op.inputs.items()}
     outputs = {
-        slot.removesuffix(GRAD): list(names)
-        for slot, names in op.inputs.items()
-        if slot.endswith(GRAD)
+        slot.removesuffix(suffix_of(order)): names
+        for slot, names in slots.items()
+        if is_head(slot, order)
     }
-    return OpDesc(forward, dict(op.inputs), outputs, dict(op.attrs), dict(op.attr_types))
+    return OpDesc(forward, slots, outputs, dict(op.attrs), dict(op.attr_types))
 
 
 def _base(name: str) -> str:

@@ -33,6 +33,7 @@ from symop.interop.paddle.static.io import (
     save,
     save_inference_model,
 )
+from symop.interop.paddle.static.layers.control_flow import Print
 from symop.interop.paddle.static.layers.tensors import data
 from symop.interop.paddle.static.missing import raise_missing
 from symop.interop.paddle.static.parameters import (
@@ -55,6 +56,7 @@ __all__ = [
     "CompiledProgram",
     "Executor",
     "ParamAttr",
+    "Print",
     "Program",
     "Scope",
     "Variable",

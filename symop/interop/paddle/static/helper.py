@@ -1,13 +1,15 @@
 """What layers have in common: names, calls, parameters, biases and activations."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from symop.interop.paddle import unique_name
 from symop.interop.paddle.guards import default_main_program
 from symop.interop.paddle.programs import Block, Slots, Variable
 from symop.interop.paddle.static.initializer import Constant, Initializer, Xavier
 from symop.interop.paddle.static.parameters import ParamAttr, declare
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Layer:
@@ -111,6 +113,13 @@ class Layer:
     def activated(self, x: Variable, act: str | None) -> Variable:
         """Applies an activation by its name."""
         return x if act is None else self.call(act, {"X": x})
+
+
+def named(function: F, name: str, doc: str) -> F:
+    """Returns one of several functions that differ in their names and what they append alone."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
 def unary(kind: str, x: Variable, name: str | None = None, **attrs: Any) -> Variable:

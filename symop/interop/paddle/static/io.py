@@ -15,7 +15,7 @@ from symop.interop.paddle.guards import default_main_program, program_guard
 from symop.interop.paddle.programs import Program, Variable, name_of
 from symop.interop.paddle.pruning import feeds_of, pruned, targets_of, with_feeds
 from symop.interop.paddle.roles import OPTIMIZE, Role
-from symop.interop.paddle.static.helper import Layer
+from symop.interop.paddle.static.helper import Layer, named
 from symop.interop.paddle.static.missing import raise_missing
 
 PathLike = str | os.PathLike[str]
@@ -113,44 +113,34 @@ def load_vars(
     global_scope().update(files.load_vars(dirname, chosen, filename=filename))
 
 
-def save_persistables(
-    executor: Any,
-    dirname: PathLike,
-    main_program: Program | None = None,
-    filename: str | None = None,
-) -> None:
-    """Saves all variables that outlive a run; see ``save_vars``."""
-    save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+def _saver(what: str, predicate: Chooses) -> Callable[..., None]:
+    def save(
+        executor: Any,
+        dirname: PathLike,
+        main_program: Program | None = None,
+        filename: str | None = None,
+    ) -> None:
+        save_vars(executor, dirname, main_program, predicate=predicate, filename=filename)
+
+    return named(save, f"save_{what}", f"Saves all {what} of a program; see ``save_vars``.")
 
 
-def load_persistables(
-    executor: Any,
-    dirname: PathLike,
-    main_program: Program | None = None,
-    filename: str | None = None,
-) -> None:
-    """Loads all variables that outlive a run; see ``save_vars``."""
-    load_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+def _loader(what: str, predicate: Chooses) -> Callable[..., None]:
+    def load(
+        executor: Any,
+        dirname: PathLike,
+        main_program: Program | None = None,
+        filename: str | None = None,
+    ) -> None:
+        load_vars(executor, dirname, main_program, predicate=predicate, filename=filename)
+
+    return named(load, f"load_{what}", f"Loads all {what} of a program; see ``load_vars``.")
 
 
-def save_params(
-    executor: Any,
-    dirname: PathLike,
-    main_program: Program | None = None,
-    filename: str | None = None,
-) -> None:
-    """Saves the parameters; see ``save_vars``."""
-    save_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
-
-
-def load_params(
-    executor: Any,
-    dirname: PathLike,
-    main_program: Program | None = None,
-    filename: str | None = None,
-) -> None:
-    """Loads the parameters; see ``save_vars``."""
-    load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
+save_persistables = _saver("persistables", is_persistable)
+load_persistables = _loader("persistables", is_persistable)
+save_params = _saver("params", is_parameter)
+load_params = _loader("params", is_parameter)
 
 
 def save(program: Program, model_path: PathLike) -> None:

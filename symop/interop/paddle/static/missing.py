@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-_CONTROL_FLOW = "so.cond, so.while_loop and so.scan, on program.to_symbol or in a so.Program"
+_RAGGED = "StaticRNN over padded sequences, dynamic_lstm or dynamic_gru"
 _INSTEAD = {
     "dygraph": "symop's eager arrays, symop.nd, with autograd.record() and backward()",
     "in_dygraph_mode": "programs alone; eager arrays are symop.nd",
@@ -20,19 +20,14 @@ _INSTEAD = {
     "create_py_reader_by_data": "a Python generator whose batches are fed to Executor.run",
     "read_file": "a Python generator whose batches are fed to Executor.run",
     "py_func": "an operator that is registered with registry.op",
-    "Print": "fetch_list of Executor.run",
     "profiler": "jax.profiler",
     "metrics": "fetch_list of Executor.run and NumPy",
     "LoDTensor": "so.LoDTensor.from_lengths(data, lengths)",
     "create_lod_tensor": "so.LoDTensor.from_lengths(data, lengths)",
-    "LoDTensorArray": _CONTROL_FLOW,
-    **dict.fromkeys(
-        ("cond", "case", "switch_case", "Switch", "IfElse", "while_loop", "While"), _CONTROL_FLOW
-    ),
-    **dict.fromkeys(
-        ("StaticRNN", "DynamicRNN", "create_array", "array_write", "array_read", "array_length"),
-        _CONTROL_FLOW,
-    ),
+    "LoDTensorArray": "layers.create_array and array_write",
+    "IfElse": "layers.cond, or a sum of both results, each times a mask of the rows",
+    "DynamicRNN": _RAGGED,
+    "reorder_lod_tensor_by_rank": _RAGGED,
     "WeightNormParamAttr": "ParamAttr; divide the weight by its norm with so.norm",
     "cuda_pinned_places": "static.cpu_places",
     "require_version": "symop.__version__",

@@ -7,6 +7,8 @@ from symop.interop.paddle.programs import Variable
 from symop.interop.paddle.static import layers
 from symop.interop.paddle.static.layers import (
     batch_norm,
+    case,
+    cond,
     conv2d,
     layer_norm,
     prelu,
@@ -21,12 +23,16 @@ from symop.interop.paddle.static.layers import (
     sequence_reverse,
     sequence_softmax,
     sequence_unpad,
+    switch_case,
+    while_loop,
 )
 from symop.interop.paddle.static.layers.networks import embedding_v2
 from symop.interop.paddle.static.missing import raise_missing
 
 __all__ = [
     "batch_norm",
+    "case",
+    "cond",
     "conv2d",
     "embedding",
     "fc",
@@ -43,6 +49,8 @@ __all__ = [
     "sequence_reverse",
     "sequence_softmax",
     "sequence_unpad",
+    "switch_case",
+    "while_loop",
 ]
 
 

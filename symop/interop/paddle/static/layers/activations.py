@@ -3,16 +3,14 @@
 from collections.abc import Callable
 
 from symop.interop.paddle.programs import Variable
-from symop.interop.paddle.static.helper import Layer, unary
+from symop.interop.paddle.static.helper import Layer, named, unary
 
 
 def _named(kind: str) -> Callable[..., Variable]:
     def layer(x: Variable, name: str | None = None) -> Variable:
         return unary(kind, x, name)
 
-    layer.__name__ = layer.__qualname__ = kind
-    layer.__doc__ = f"Returns ``{kind}`` of every entry."
-    return layer
+    return named(layer, kind, f"Returns ``{kind}`` of every entry.")
 
 
 abs = _named("abs")

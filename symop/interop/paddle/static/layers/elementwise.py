@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from symop.interop.paddle.programs import Variable
-from symop.interop.paddle.static.helper import Layer
+from symop.interop.paddle.static.helper import Layer, named
 
 
 def _binary(kind: str) -> Callable[..., Variable]:
@@ -13,9 +13,8 @@ def _binary(kind: str) -> Callable[..., Variable]:
         one = Layer(kind, name)
         return one.activated(one.call(kind, {"X": x, "Y": y}, attrs={"axis": axis}), act)
 
-    layer.__name__ = layer.__qualname__ = kind
-    layer.__doc__ = f"Returns ``{kind}`` of two variables; the first axis of ``y`` meets ``axis``."
-    return layer
+    doc = f"Returns ``{kind}`` of two variables; the first axis of ``y`` meets ``axis``."
+    return named(layer, kind, doc)
 
 
 elementwise_add = _binary("elementwise_add")
@@ -33,9 +32,7 @@ def _comparison(kind: str) -> Callable[..., Variable]:
     def layer(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
         return _written(kind, {"X": x, "Y": y}, cond)
 
-    layer.__name__ = layer.__qualname__ = kind
-    layer.__doc__ = f"Returns ``{kind}`` of two variables, or writes it to ``cond``."
-    return layer
+    return named(layer, kind, f"Returns ``{kind}`` of two variables, or writes it to ``cond``.")
 
 
 def _written(kind: str, inputs: dict[str, Variable], out: Variable | None) -> Variable:
@@ -54,28 +51,19 @@ greater_than = _comparison("greater_than")
 greater_equal = _comparison("greater_equal")
 
 
-def logical_and(
-    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
-) -> Variable:
-    """Returns where both are true."""
-    del name
-    return _written("logical_and", {"X": x, "Y": y}, out)
+def _logical(kind: str) -> Callable[..., Variable]:
+    def layer(
+        x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+    ) -> Variable:
+        del name
+        return _written(kind, {"X": x, "Y": y}, out)
+
+    return named(layer, kind, f"Returns ``{kind}`` of two variables, or writes it to ``out``.")
 
 
-def logical_or(
-    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
-) -> Variable:
-    """Returns where one of them is true."""
-    del name
-    return _written("logical_or", {"X": x, "Y": y}, out)
-
-
-def logical_xor(
-    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
-) -> Variable:
-    """Returns where exactly one of them is true."""
-    del name
-    return _written("logical_xor", {"X": x, "Y": y}, out)
+logical_and = _logical("logical_and")
+logical_or = _logical("logical_or")
+logical_xor = _logical("logical_xor")
 
 
 def logical_not(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
@@ -96,9 +84,7 @@ def _reduction(kind: str) -> Callable[..., Variable]:
         attrs = {"dim": axes or [0], "keep_dim": keep_dim, "reduce_all": every}
         return Layer(kind, name).call(kind, {"X": input}, attrs=attrs)
 
-    layer.__name__ = layer.__qualname__ = kind
-    layer.__doc__ = f"Returns ``{kind}`` over the axes ``dim``, by default all."
-    return layer
+    return named(layer, kind, f"Returns ``{kind}`` over the axes ``dim``, by default all.")
 
 
 reduce_sum = _reduction("reduce_sum")

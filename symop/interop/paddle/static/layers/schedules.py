@@ -3,18 +3,20 @@
 import math
 from collections.abc import Sequence
 
+from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.guards import default_main_program, role_guard
 from symop.interop.paddle.programs import Variable
 from symop.interop.paddle.roles import SCHEDULE
 from symop.interop.paddle.static.initializer import Constant
 from symop.interop.paddle.static.layers.activations import ceil, cos, exp, floor
+from symop.interop.paddle.static.layers.control_flow import Switch
 from symop.interop.paddle.static.layers.elementwise import (
     elementwise_max,
     elementwise_min,
     less_than,
 )
-from symop.interop.paddle.static.layers.tensors import cast, fill_constant
-from symop.interop.paddle.static.parameters import initialize
+from symop.interop.paddle.static.layers.tensors import assign, cast, fill_constant
+from symop.interop.paddle.static.parameters import create_global_var, initialize
 
 COUNTER = "@LR_DECAY_COUNTER@"
 """The variable that counts steps."""
@@ -109,15 +111,29 @@ def polynomial_decay(
 def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
     """Returns a rate that is constant between boundaries.
 
-    The rate is the sum of its jumps at the boundaries that were passed; Paddle writes one
-    conditional block for each interval.
+    Args:
+        boundaries: the steps at which it changes.
+        values: the rates, one more than boundaries.
+
+    Raises:
+        PaddleError: the numbers of boundaries and of rates do not fit.
     """
+    if len(values) != len(boundaries) + 1:
+        raise PaddleError(
+            f"piecewise_decay: there must be {len(boundaries) + 1} values, got {len(values)}"
+        )
     with role_guard(default_main_program(), SCHEDULE):
         step = _step()
-        rate = fill_constant([1], "float32", values[-1])
-        for i, boundary in enumerate(boundaries):
-            before = less_than(step, fill_constant([1], "float32", float(boundary)))
-            rate = rate + cast(before, "float32") * float(values[i] - values[i + 1])
+        rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate")
+        with Switch() as switch:
+            for boundary, value in zip(boundaries, values[:-1], strict=True):
+                bound = fill_constant([1], "float32", float(boundary), force_cpu=True)
+                chosen = fill_constant([1], "float32", float(value))
+                with switch.case(step < bound):
+                    assign(chosen, rate)
+            last = fill_constant([1], "float32", float(values[-1]))
+            with switch.default():
+                assign(last, rate)
         return rate
 
 
