@@ -310,7 +310,11 @@ def test_gradients_of_every_order(fresh, function, reference, count):
     results = fluid.Executor().run(program, {"x": given}, [one.name for one in found[1:]])
     for one in results:
         reference = jax.grad(lambda x, f=reference: f(x).sum())
-        np.testing.assert_allclose(one, jax.jit(reference)(given), rtol=1e-4, atol=1e-4)
+        with jax.enable_x64(
+            True
+        ):  # in float32, JAX's own third derivative of the softmax is less exact
+            wanted = jax.jit(reference)(given.astype(np.float64))
+        np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_loss_must_have_one_entry():
