@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import ProgramDesc
 from symop.interop.paddle.guards import default_main_program
 from symop.interop.paddle.programs import Program, name_of
+from symop.interop.paddle.specializing import Specialized
 from symop.program import scope as scopes
 
 
@@ -88,7 +90,8 @@ def scope_guard(scope: scopes.Scope) -> Iterator[scopes.Scope]:
 class Executor:
     """Runs programs, as ``paddle.static.Executor`` does.
 
-    A program is compiled once for each combination of shapes, dtypes and fetched variables.
+    A program is compiled once for each combination of shapes, dtypes and fetched variables, and of
+    those offsets, lengths and other integers among the feeds that shapes depend on.
 
     Example:
         >>> from symop.interop import paddle
@@ -99,7 +102,7 @@ class Executor:
     def __init__(self, place: Any = None) -> None:
         """Creates an executor. ``place`` is accepted as in Paddle; JAX chooses the device."""
         self.place = place
-        self._compiled: dict[Any, Compiled] = {}
+        self._compiled: dict[Any, Specialized] = {}
 
     def run(
         self,
@@ -155,9 +158,9 @@ class Executor:
         )
         if key not in self._compiled:
             _require_declared(program.desc, feed)
-            translated = translate(program.desc, feed, kept, names, program.max_steps)
-            self._compiled[key] = Compiled(translated, scope)
-        return self._compiled[key]
+            translation = partial(translate, program.desc, feed, kept, names, program.max_steps)
+            self._compiled[key] = Specialized(translation, scope, [*kept])
+        return self._compiled[key].of(arrays)
 
 
 def _program_of(given: Any) -> Program:

@@ -12,6 +12,7 @@ from typing import Any
 import symop as so
 from registry.errors import SymopError
 from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.facts import Facts
 from symop.interop.paddle.framework import OpDesc, ProgramDesc
 from symop.interop.paddle.gradients import (
     Place,
@@ -31,7 +32,7 @@ from symop.interop.paddle.operators import (
     parameter_of,
     reason_without,
 )
-from symop.interop.paddle.values import data_of, is_floating
+from symop.interop.paddle.values import data_of, is_array, is_constant, is_floating
 from symop.symbol.symbol import Symbol
 
 Environment = MutableMapping[str, Any]
@@ -75,13 +76,18 @@ class Translation:
     Attributes:
         program: the records.
         max_steps: the largest number of steps of loops whose number of steps is not known.
+        facts: what is known of fed values besides their types.
     """
 
-    def __init__(self, program: ProgramDesc, max_steps: int | None = None) -> None:
+    def __init__(
+        self, program: ProgramDesc, max_steps: int | None = None, facts: Facts | None = None
+    ) -> None:
         """Starts a translation of ``program``."""
         self.program = program
         self.max_steps = max_steps
+        self.facts = facts or Facts()
         self._calls: dict[tuple[str, str, int], list[Call]] = defaultdict(list)
+        self._by_type: dict[str, list[Call]] = defaultdict(list)
         self._count = 0
 
     def run(self, block: int, environment: Environment) -> None:
@@ -94,7 +100,7 @@ class Translation:
             try:
                 self._step(op, environment)
             except PaddleError as error:
-                raise PaddleError(f"{error} (operator {i} of block {block})") from None
+                raise error.located(f"(operator {i} of block {block})") from None
             except SymopError as error:
                 raise PaddleError(f"{op.type}: {error} (operator {i} of block {block})") from error
 
@@ -145,6 +151,7 @@ class Translation:
 
     def _note(self, call: Call) -> None:
         """Keeps a call for the gradient calls that follow."""
+        self._by_type[call.op.type].append(call)
         for slots in (call.inputs, call.outputs):
             for slot, values in slots.items():
                 if values and values[0] is not None:
@@ -165,6 +172,26 @@ class Translation:
                     return one
         return None
 
+    def _by_names(self, forward: str, op: OpDesc) -> Call | None:
+        """Returns the latest call of ``forward`` whose gradients a call computes by their names.
+
+        A gradient call that reads neither inputs nor outputs of the forward call, such as that of
+        ``pad``, can be told by nothing else.
+        """
+        wanted = {
+            (slot.removesuffix(GRAD), i): name.partition(GRAD)[0]
+            for slot, names in op.outputs.items()
+            for i, name in enumerate(names)
+            if GRAD in name
+        }
+        for one in reversed(self._by_type.get(forward, ())):
+            fits = all(
+                one.op.input(slot)[i : i + 1] == [name] for (slot, i), name in wanted.items()
+            )
+            if wanted and fits and _have_equal_attributes(one.op, op):
+                return one
+        return None
+
     # Gradients -----------------------------------------------------------------------------------
 
     def _gradient(self, forward: str, call: Call) -> Slots:
@@ -174,7 +201,7 @@ class Translation:
             raise PaddleError(f"{call.op.type}: {reason_without(_base(forward))}")
         known = {*base.slots, *base.outputs}
         slots = {output_slot(slot, known): values for slot, values in call.inputs.items()}
-        before = self.forward_call(forward, slots, call.op)
+        before = self.forward_call(forward, slots, call.op) or self._by_names(forward, call.op)
         inner = self._forward_inputs(forward, base, slots, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
         call.inputs = {**inner, **call.inputs}
@@ -336,12 +363,17 @@ def _with_offsets(inputs: Slots, outputs: Slots) -> Slots:
     return {
         slot: [
             so.LoDTensor(one, ragged.lod)
-            if isinstance(one, Symbol) and one.ndim and one.shape[0] == rows
+            if _is_row_by_row(one, ragged) and one.shape[0] == rows
             else one
             for one in values
         ]
         for slot, values in outputs.items()
     }
+
+
+def _is_row_by_row(value: Any, ragged: Any) -> bool:
+    """Returns whether a value can have the rows of a ragged one: constants come from constants."""
+    return is_array(value) and value.ndim > 0 and (not is_constant(value) or is_constant(ragged))
 
 
 def _ragged(inputs: Slots) -> Iterator[Any]:

@@ -343,7 +343,7 @@ def recurrent(
     parameters: Values = None,  # type: ignore[assignment]
     *,
     sub_block: int,
-    has_states: bool = True,
+    has_states: bool = False,
     ex_states: Sequence[str] = (),
     states: Sequence[str] = (),
     reverse: bool = False,
@@ -393,7 +393,7 @@ def recurrent_gradient(
     step_scopes_GRAD: Any = None,
     *,
     sub_block: int,
-    has_states: bool = True,
+    has_states: bool = False,
     ex_states: Sequence[str] = (),
     states: Sequence[str] = (),
     reverse: bool = False,

@@ -29,7 +29,7 @@ def _interpolation(name: str, method: str, count: int, version: int) -> None:
         out_d: int = 0,
         out_h: int = 0,
         out_w: int = 0,
-        scale: float | Sequence[float] = (),
+        scale: float | Sequence[float] = 0.0 if version == 1 else (),
         align_corners: bool = True,
         align_mode: int = 1,
         data_layout: str = "NCHW",
@@ -112,7 +112,7 @@ def pixel_shuffle(X: Any, *, upscale_factor: int = 1, data_format: str = "NCHW")
 
 
 @operator()
-def space_to_depth(X: Any, *, blocksize: int) -> Any:
+def space_to_depth(X: Any, *, blocksize: int = 2) -> Any:
     n, c, h, w = X.shape
     b = blocksize
     parts = so.reshape(X, shape=(n, c, h // b, b, w // b, b))

@@ -1,7 +1,7 @@
 """Ragged sequences: the operators that read offsets.
 
 The lengths of axes are known when a program is compiled. Where the number of rows of a result
-follows from offsets or lengths, these must therefore not depend on what is fed.
+follows from offsets, lengths or tokens, the program is compiled for those that are fed.
 """
 
 from collections.abc import Sequence
@@ -208,6 +208,16 @@ def sequence_pad(X: Any, PadValue: Any, *, padded_length: int = -1) -> Any:
     value = data_of(PadValue)
     value = so.reshape(value, shape=()) if value.size == 1 else value
     return so.where(mask, padded, value), lengths
+
+
+@operator(ragged=True, no_gradient="X")
+def sequence_erase(X: Any, *, tokens: Sequence[int] = ()) -> Any:
+    x = ragged("sequence_erase", X)
+    ids = known("sequence_erase: X", x)
+    offsets = known("sequence_erase: the offsets of X", last_offsets(x))
+    kept = ~np.isin(ids.reshape(len(ids), -1)[:, 0], np.asarray(tokens, ids.dtype))
+    bounds = np.concatenate([[0], np.cumsum(kept)])[offsets].astype(np.int32)
+    return so.LoDTensor(jnp.asarray(ids[kept]), (*x.lod[:-1], bounds))
 
 
 @operator(ragged=True, no_gradient="Length")
