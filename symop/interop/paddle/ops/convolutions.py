@@ -97,7 +97,7 @@ def _convolution(count: int, *types: str, data_format: str) -> None:
         result = convolved(
             Input, Filter, strides, paddings, padding_algorithm, groups, dilations, data_format
         )
-        return result if Bias is None else result + _per_channel(Bias, data_format, Input.ndim)
+        return result if Bias is None else result + per_channel(Bias, data_format, Input.ndim)
 
 
 _convolution(2, "conv2d", "depthwise_conv2d", data_format="NCHW")
@@ -133,7 +133,8 @@ def convolved(
     )
 
 
-def _per_channel(bias: Any, data_format: str, ndim: int) -> Any:
+def per_channel(bias: Any, data_format: str, ndim: int) -> Any:
+    """Returns a vector so that it lies along the channels."""
     after = 0 if channels_last(data_format) else ndim - 2
     return so.reshape(bias, shape=(-1, *(1 for _ in range(after))))
 
@@ -168,7 +169,7 @@ def _transposed_convolution(count: int, *types: str) -> None:
             dilations,
             data_format,
         )
-        return result if Bias is None else result + _per_channel(Bias, data_format, Input.ndim)
+        return result if Bias is None else result + per_channel(Bias, data_format, Input.ndim)
 
 
 _transposed_convolution(2, "conv2d_transpose", "depthwise_conv2d_transpose")

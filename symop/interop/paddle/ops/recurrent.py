@@ -3,12 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax.numpy as jnp
-
 import symop as so
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
-from symop.interop.paddle.ops.sequences import last_offsets, like, ragged
+from symop.interop.paddle.ops.sequences import Layout, last_offsets, like, ragged
 from symop.interop.paddle.values import data_of
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -49,30 +47,16 @@ def _over_sequences(
         initial: the states with which each sequence starts, a row for each.
         reverse: whether sequences run from their ends.
     """
-    offsets, rows = last_offsets(x), x.data.shape[0]
-    longest = call.translation.facts.bound(offsets, rows)
-    count = offsets.shape[0] - 1
-    ids = so.sequence_ids(offsets, total_length=rows)
-    own = jnp.arange(rows, dtype=jnp.int32) - so.take(offsets, ids, mode="clip")
-    if longest == rows and count > 1:
-        outputs = _row_by_row(x, own, ids, step, initial, reverse)
+    layout = Layout(call, x, reverse)
+    if layout.longest == x.data.shape[0] and layout.count > 1:
+        outputs = _row_by_row(x, layout, step, initial, reverse)
     else:
-        outputs = _side_by_side(x, own, ids, longest, step, initial, reverse)
+        outputs = _side_by_side(x, layout, step, initial)
     return [like(x, one) for one in outputs]
 
 
-def _side_by_side(
-    x: Any, own: Any, ids: Any, longest: int, step: Step, initial: Sequence[Any], reverse: bool
-) -> list[Any]:
-    """Runs all sequences at once; ``own`` and ``ids`` are the step and the sequence of each row."""
-    offsets = last_offsets(x)
-    lengths = so.sequence_lengths(offsets)
-    count, rows = offsets.shape[0] - 1, x.data.shape[0]
-    steps = jnp.arange(longest, dtype=jnp.int32)[:, None]
-    begin = so.slice_axis(offsets, axis=0, begin=0, end=count)
-    places = begin + (lengths - 1 - steps if reverse else steps)
-    inside = so.expand_dims(so.less(steps, lengths), axis=2)
-    places = so.clip(places, low=0, high=max(rows - 1, 0))
+def _side_by_side(x: Any, layout: Layout, step: Step, initial: Sequence[Any]) -> list[Any]:
+    """Runs all sequences at once."""
 
     def body(states: Any, row: Any) -> tuple[Any, Any]:
         current, goes_on = row
@@ -80,22 +64,18 @@ def _side_by_side(
         kept = (so.where(goes_on, new, old) for new, old in zip(after, states, strict=True))
         return tuple(kept), tuple(out)
 
-    _, outputs = so.sym.scan(body, tuple(initial), (so.take(x.data, places, axis=0), inside))
-    at = so.take(lengths, ids, mode="clip") - 1 - own if reverse else own
-    flat = at * count + ids
-    return [
-        so.take(so.reshape(one, shape=(longest * count, *one.shape[2:])), flat, axis=0)
-        for one in outputs
-    ]
+    series = (layout.series(x.data), so.expand_dims(layout.inside, axis=2))
+    _, outputs = so.sym.scan(body, tuple(initial), series)
+    return [layout.rows(one) for one in outputs]
 
 
 def _row_by_row(
-    x: Any, own: Any, ids: Any, step: Step, initial: Sequence[Any], reverse: bool
+    x: Any, layout: Layout, step: Step, initial: Sequence[Any], reverse: bool
 ) -> list[Any]:
-    """Runs one row after the other; ``own`` and ``ids`` are the step and sequence of each row."""
+    """Runs one row after the other."""
     offsets = last_offsets(x)
     data = so.sequence_reverse(x.data, offsets=offsets) if reverse else x.data
-    fresh = [so.take(one, ids, axis=0, mode="clip") for one in initial]
+    fresh = [so.take(one, layout.ids, axis=0, mode="clip") for one in initial]
 
     def body(states: Any, row: Any) -> tuple[Any, Any]:
         current, begins, *first = row
@@ -104,7 +84,7 @@ def _row_by_row(
         return tuple(after), tuple(out)
 
     zeros = tuple(so.zeros(shape=one.shape[1:], dtype=x.data.dtype) for one in initial)
-    _, outputs = so.sym.scan(body, zeros, (data, so.equal(own, 0), *fresh))
+    _, outputs = so.sym.scan(body, zeros, (data, so.equal(layout.own, 0), *fresh))
     if reverse:
         outputs = [so.sequence_reverse(one, offsets=offsets) for one in outputs]
     return list(outputs)
