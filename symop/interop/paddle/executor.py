@@ -226,7 +226,7 @@ def _require_declared(desc: ProgramDesc, feed: Mapping[str, Type]) -> None:
 
 def _fits(shape: Sequence[int], declared: Sequence[int]) -> bool:
     return len(shape) == len(declared) and all(
-        one in (-1, length) for one, length in zip(declared, shape, strict=True)
+        one < 0 or one == length for one, length in zip(declared, shape, strict=True)
     )
 
 

@@ -206,7 +206,12 @@ class Translation:
         # A gradient of this call needs inputs of the forward call that this one does not declare.
         call.inputs = {**inner, **call.inputs}
         places = Placeholders(f"{forward}{self.next_number()}.")
-        inputs = places.stand_for(inner)
+        inputs = {
+            slot: places.stand_for({slot: values})[slot]
+            if slot not in base.slots or slot in base.differentiable
+            else values
+            for slot, values in inner.items()
+        }
         computed = self._recomputed(forward, call, before, inputs)
         wanted = [
             (slot, i, Place(target, i))
@@ -214,6 +219,7 @@ class Translation:
             for target in [output_slot(slot, known).removesuffix(GRAD)]
             for i, name in enumerate(names)
             if name != EMPTY and target in inputs and is_floating(inputs[target][i])
+            if target not in base.slots or target in base.differentiable
         ]
         heads = places.stand_for(
             {

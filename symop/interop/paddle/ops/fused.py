@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax.numpy as jnp
+
 import symop as so
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
@@ -86,7 +88,8 @@ def fused_elemwise_activation(
     X: Any, Y: Any, *, axis: int = -1, scale: float = 0.0, functor_list: Sequence[str]
 ) -> Any:
     """Returns ``outer(inner)``; a binary function comes first if it takes ``X`` itself."""
-    outer, inner = functor_list
+    # The gradient operator names the gradients of the functions.
+    outer, inner = (one.removesuffix("_grad") for one in functor_list)
     if outer in _UNARY:
         between = _applied(inner, X, Y, axis, scale)
         return _applied(outer, between, None, axis, scale), between
@@ -276,8 +279,9 @@ def fusion_repeated_fc_relu(X: Any, W: Values, Bias: Values) -> Any:
 
 @operator(ragged=True)
 def fusion_seqpool_concat(X: Values, *, pooltype: str = "SUM", axis: int = 1) -> Any:
-    pooled = (sequence_pool(one, pooltype=pooltype)[0] for one in X)
-    return so.concat(*(data_of(one) for one in pooled), axis=axis)
+    pooled = [data_of(sequence_pool(one, pooltype=pooltype)[0]) for one in X]
+    out = so.concat(*pooled, axis=axis)
+    return so.LoDTensor(out, [jnp.arange(out.shape[0] + 1, dtype=jnp.int32)])
 
 
 @operator(outputs="Out SquaredX SquaredY SquaredXY")

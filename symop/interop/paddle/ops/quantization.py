@@ -101,6 +101,12 @@ def fake_quantize_range_abs_max(
     return so.stop_gradient(_quantized(X, scale, _levels(bit_length))), scale, window
 
 
+@operator("stright_throuth_estimator_grad", outputs="X@GRAD")
+def straight_through_gradient(Out_GRAD: Any) -> Any:
+    """Returns the gradient unchanged; the name is spelled as in Paddle."""
+    return so.identity(Out_GRAD)
+
+
 def _moved(
     x: Any, scale: Any, accum: Any, state: Any, rate: float, is_test: bool
 ) -> tuple[Any, Any, Any]:
@@ -176,11 +182,11 @@ def fake_channel_wise_dequantize_max_abs(
 
 
 def _linear(
-    scale: Any, accum: Any, state: Any, x: Any, axis: int, is_test: bool
+    scale: Any, accum: Any, state: Any, x: Any, axis: int, rate: float, is_test: bool
 ) -> tuple[Any, Any, Any, Any]:
     """Returns a scale that lies along its axis, and the new state, sum and scale."""
     if not is_test and axis < 0:
-        scale, state, accum = _moved(x, scale, accum, state, 0.9, False)
+        scale, state, accum = _moved(x, scale, accum, state, rate, False)
     elif not is_test:
         scale, state, accum = so.stop_gradient(_largest_of(x, axis)), None, None
     along = _along(scale, axis, x.ndim) if axis >= 0 else so.reshape(scale, shape=())
@@ -201,10 +207,11 @@ def quantize_linear(
     *,
     quant_axis: int = 0,
     bit_length: int = 8,
+    moving_rate: float = 0.9,
     is_test: bool = True,
     only_observer: bool = False,
 ) -> Any:
-    scale, state, accum, new = _linear(Scale, InAccum, InState, X, quant_axis, is_test)
+    scale, state, accum, new = _linear(Scale, InAccum, InState, X, quant_axis, moving_rate, is_test)
     out = so.identity(X) if only_observer else _quantized(X, scale, _levels(bit_length))
     return out, state, accum, new
 
@@ -212,7 +219,7 @@ def quantize_linear(
 @operator(
     outputs="Y OutState OutAccum OutScale",
     no_gradient="Scale ZeroPoint InAccum InState",
-    ignored="round_type is_test",
+    ignored="round_type is_test moving_rate",
 )
 def dequantize_linear(
     X: Any,

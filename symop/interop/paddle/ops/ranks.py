@@ -5,7 +5,8 @@ compiles a program that has these operators for the offsets that are fed.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +19,8 @@ from symop.interop.paddle.ops.sequences import ragged
 from symop.interop.paddle.values import data_of, known
 
 
-class RankTable(NamedTuple):
+@dataclass(frozen=True)
+class RankTable:
     """Sequences, the longest first.
 
     Attributes:

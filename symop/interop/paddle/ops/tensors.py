@@ -237,8 +237,11 @@ def diag_embed(Input: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 @operator(outputs="Out InnerCache XShape", several="InnerCache XShape")
-def einsum(Operands: Values, *, equation: str) -> Any:
-    return so.einsum(equation, *Operands), [], []
+def einsum(Operands: Values, *, equation: str, call: Any) -> Any:
+    """Returns a sum of products; what Paddle keeps for gradients stays empty."""
+    empty = [so.zeros(shape=(0,), dtype="float32")]
+    kept = (empty * len(call.op.output(slot)) for slot in ("InnerCache", "XShape"))
+    return so.einsum(equation, *Operands), *kept
 
 
 @operator()
