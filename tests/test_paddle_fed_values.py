@@ -6,6 +6,7 @@ import pytest
 from symop.interop.paddle import specializing
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.executor import Executor, Scope
+from symop.interop.paddle.framework import BlockDesc, OpDesc, ProgramDesc, VarDesc, VarKind
 from symop.interop.paddle.programs import Program
 
 BATCHES = ([2, 1, 3], [1, 4, 1], [3, 3, 0])
@@ -80,14 +81,15 @@ def test_compiled_programs_are_bounded(monkeypatch):
     assert len(compiled._compiled) == 2
 
 
+def written(name, dtype, width, *ops):
+    """A program of records, with one ragged variable."""
+    variable = VarDesc(name, VarKind.LOD_TENSOR, np.dtype(dtype), (-1, width), 1)
+    return Program(ProgramDesc([BlockDesc(0, -1, {name: variable}, list(ops))], 1_008_005))
+
+
 def test_sequences_of_tokens():
-    one = program(
-        ("sequence_erase", {"X": "x"}, {"Out": "e"}, {"tokens": [2, 5]}),
-        lod=(),
-    )
-    block = one.global_block()
-    block.create_var("x", [-1, 1], "int64", lod_level=1)
-    block.ops[0].inputs["X"] = ["x"]
+    call = OpDesc("sequence_erase", {"X": ["x"]}, {"Out": ["e"]}, {"tokens": [2, 5]}, {})
+    one = written("x", "int64", 1, call)
     ids = np.array([[1], [2], [2], [5], [6], [2]])
     (found,) = Executor().run(one, {"x": (ids, [[2, 1, 3]])}, ["e"], return_numpy=False)
     np.testing.assert_array_equal(np.ravel(found.data), [1, 6])
@@ -181,20 +183,26 @@ def test_layers_over_sequences_share_programs():
 
 
 def test_dynamic_rnn_steps():
-    """The operators of DynamicRNN: a sum over steps, longest sequence first."""
-    one = Program()
-    block = one.global_block()
-    block.create_var("x", [-1, 2], lod_level=1)
-    block.append_op("lod_rank_table", {"X": "x"}, {"Out": ["table"]}, {"level": 0})
-    block.append_op("max_sequence_len", {"RankTable": "table"}, {"Out": ["longest"]}, {})
-    block.append_op("lod_tensor_to_array", {"X": "x", "RankTable": "table"}, {"Out": ["steps"]}, {})
-    block.append_op(
-        "array_to_lod_tensor", {"X": "steps", "RankTable": "table"}, {"Out": ["back"]}, {}
+    """The operators of DynamicRNN: steps of the longest sequences first, and back."""
+    rank = {"RankTable": ["table"]}
+    one = written(
+        "x",
+        "float32",
+        2,
+        OpDesc("lod_rank_table", {"X": ["x"]}, {"Out": ["table"]}, {"level": 0}, {}),
+        OpDesc("max_sequence_len", rank, {"Out": ["longest"]}, {}, {}),
+        OpDesc("lod_tensor_to_array", {"X": ["x"], **rank}, {"Out": ["steps"]}, {}, {}),
+        OpDesc("array_to_lod_tensor", {"X": ["steps"], **rank}, {"Out": ["back"]}, {}, {}),
+        OpDesc("reorder_lod_tensor_by_rank", {"X": ["x"], **rank}, {"Out": ["sorted"]}, {}, {}),
     )
     data = rows(6)
-    (longest, back) = Executor().run(
-        one, {"x": (data, [[2, 1, 3]])}, ["longest", "back"], return_numpy=False
+    longest, steps, back, order = Executor().run(
+        one, {"x": (data, [[2, 1, 3]])}, ["longest", "steps", "back", "sorted"], return_numpy=False
     )
     assert np.asarray(longest).tolist() == [3]
+    expected = ([3, 0, 2], [4, 1], [5])
+    for step, places in zip(steps, expected, strict=True):
+        np.testing.assert_array_equal(step, data[places])
     np.testing.assert_array_equal(back.data, data)
     np.testing.assert_array_equal(back.lod[0], [0, 2, 3, 6])
+    np.testing.assert_array_equal(order.data, data[[3, 4, 5, 0, 1, 2]])

@@ -1218,6 +1218,33 @@ M3, M4 = normal(3, 4), normal(4, 3)
 SYMMETRIC = M4.T @ M4 + np.eye(3, dtype=np.float32)
 COMPLEX = (normal(2, 3) + 1j * normal(2, 3)).astype("complex64")
 
+_lower = np.tril(SYMMETRIC)
+case(
+    "cholesky_solve",
+    {"X": M4[:3], "Y": _lower},
+    np.linalg.solve(_lower @ _lower.T, M4[:3]),
+)
+case("seed", {}, np.array([5]), seed=5)
+_scaling = {"incr_every_n_steps": 2, "decr_every_n_nan_or_inf": 1, "incr_ratio": 2.0}
+for _found, _scale in ((False, 16.0), (True, 4.0)):
+    case(
+        "update_loss_scaling",
+        {
+            "X": [M3],
+            "FoundInfinite": np.array([_found]),
+            "PrevLossScaling": np.array([8.0], np.float32),
+            "InGoodSteps": np.array([1], np.int32),
+            "InBadSteps": np.array([0], np.int32),
+        },
+        {
+            "Out": M3 * (not _found),
+            "LossScaling": [_scale],
+            "OutGoodSteps": [0],
+            "OutBadSteps": [0],
+        },
+        decr_ratio=0.5,
+        **_scaling,
+    )
 for _kind in ("share_data", "memcpy", "memcpy_h2d", "memcpy_d2h", "fetch_v2"):
     case(_kind, {"X": M3}, M3)
 case("stright_throuth_estimator_grad", {"Out@GRAD": M3}, {"X@GRAD": M3})
