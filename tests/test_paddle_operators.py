@@ -857,12 +857,6 @@ case(
     upscale_factor=2,
 )
 case(
-    "space_to_depth",
-    {"X": np.arange(4.0, dtype=np.float32).reshape(1, 1, 2, 2)},
-    np.arange(4.0).reshape(1, 4, 1, 1),
-    blocksize=2,
-)
-case(
     "shuffle_channel",
     {"X": np.arange(4.0, dtype=np.float32).reshape(1, 4, 1, 1)},
     np.float32([0, 2, 1, 3]).reshape(1, 4, 1, 1),

@@ -134,12 +134,15 @@ def pixel_shuffle(X: Any, *, upscale_factor: int = 1, data_format: str = "NCHW")
 
 @operator()
 def space_to_depth(X: Any, *, blocksize: int = 2) -> Any:
+    """Moves channels into blocks of space, and reads the result in the shape with more channels.
+
+    That is what Paddle computes, as the layer of YOLO v2 did; it is not the usual rearrangement.
+    """
     n, c, h, w = X.shape
     b = blocksize
-    parts = so.reshape(X, shape=(n, c, h // b, b, w // b, b))
-    return so.reshape(
-        so.transpose(parts, axes=(0, 3, 5, 1, 2, 4)), shape=(n, c * b * b, h // b, w // b)
-    )
+    parts = so.reshape(X, shape=(n, b, b, c // (b * b), h, w))
+    spread = so.transpose(parts, axes=(0, 3, 4, 1, 5, 2))
+    return so.reshape(spread, shape=(n, c * b * b, h // b, w // b))
 
 
 @operator()
