@@ -44,9 +44,10 @@ _READ_BEFORE_WRITTEN = frozenset(
         "conditional_block_grad",
         "while",
         "while_grad",
+        "select_input",
     }
 )
-"""Operators whose inputs may be variables that only their sub-block writes."""
+"""Operators whose inputs may be variables that only a sub-block writes, which may not have run."""
 
 
 @dataclass

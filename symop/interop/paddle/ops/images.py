@@ -339,5 +339,6 @@ def _tap_places(
     ys = down[:, None, None] * dilations[0] - paddings[0] + rows[:, None]
     xs = across[:, None, None] * dilations[1] - paddings[1] + columns
     shape = (len(down), *lengths)
-    ys, xs = (jnp.asarray(np.broadcast_to(one, shape), jnp.float32) for one in (ys, xs))
-    return ys, xs
+    places = (np.broadcast_to(one, shape) for one in (ys, xs))
+    first, second = (jnp.asarray(one, jnp.float32) for one in places)
+    return first, second

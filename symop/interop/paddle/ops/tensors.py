@@ -197,7 +197,7 @@ def fill_any(X: Any, *, value: float = 0.0) -> Any:
 
 @operator(ignored="wrap")
 def fill_diagonal(X: Any, *, value: float = 0.0, offset: int = 0) -> Any:
-    inside = np.eye(*X.shape[-2:], k=offset, dtype=bool)
+    inside = np.eye(X.shape[-2], X.shape[-1], offset, bool)
     return so.where(jnp.asarray(inside), so.full_like(X, value), X)
 
 
@@ -274,7 +274,7 @@ def svd(X: Any, *, full_matrices: bool = False) -> Any:
 
 
 @operator(outputs="Q R")
-def qr(X: Any, *, mode: str = "reduced") -> Any:
+def qr(X: Any, *, mode: Any = "reduced") -> Any:
     return tuple(so.qr(X, mode=mode))
 
 
