@@ -1159,10 +1159,11 @@ def test_print_and_assert() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["lod_rank_table", "max_sequence_len", "shrink_rnn_memory", "split_lod_tensor"]
+    ("name", "reason"),
+    [("c_allreduce_sum", "collective"), ("recv", "servers"), ("py_func", "Python functions")],
 )
-def test_operators_of_shrinking_batches_tell_what_to_use(name: str) -> None:
+def test_operators_that_are_refused_tell_why(name: str, reason: str) -> None:
     program = Program()
     program.main.op(name, "X=x", "Out=y")
-    with pytest.raises(PaddleError, match=f"{name}: .*StaticRNN"):
+    with pytest.raises(PaddleError, match=f"{name}: .*{reason}"):
         program.environment(x=X)

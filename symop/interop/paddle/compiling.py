@@ -11,6 +11,7 @@ import symop as so
 from symop.interop.paddle.arrays import is_packed
 from symop.interop.paddle.control import leaves, rebuilt
 from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.facts import OFFSETS, Facts
 from symop.interop.paddle.framework import ProgramDesc, VarDesc, VarKind
 from symop.interop.paddle.translating import Translation
 from symop.interop.paddle.values import data_of
@@ -60,6 +61,7 @@ def translate(
     kept: Mapping[str, Type],
     fetch: Sequence[str],
     max_steps: int | None = None,
+    facts: Facts | None = None,
 ) -> Translated:
     """Translates a program for feeds of given types.
 
@@ -69,13 +71,16 @@ def translate(
         kept: the types of the persistable variables that have values.
         fetch: names of variables whose values are wanted.
         max_steps: the largest number of steps of loops whose number of steps is not known.
+        facts: what is known of these values besides their types.
 
     Raises:
+        UnknownValueError: a shape depends on a value that is not known.
         PaddleError: a call cannot be translated, or a fetched variable has no value.
     """
-    before = {name: _variable(name, one) for name, one in {**kept, **feed}.items()}
+    known = facts or Facts()
+    before = {name: _value(name, one, known.values) for name, one in {**kept, **feed}.items()}
     environment: dict[str, Any] = dict(before)
-    Translation(desc, max_steps).run(0, environment)
+    Translation(desc, max_steps, known).run(0, environment)
     lacking = [name for name in fetch if environment.get(name) is None]
     if lacking:
         raise PaddleError(f"fetch_list: variables must have values, got none for {lacking[0]!r}")
@@ -89,12 +94,17 @@ def translate(
     return Translated([environment[name] for name in fetch], updates, [*kept])
 
 
-def _variable(name: str, type_: Type) -> Any:
-    symbol = so.var(name, type_.shape, type_.dtype)
+def _value(name: str, type_: Type, known: Mapping[str, Any]) -> Any:
+    """Returns a variable, or the array that is known of it; the offsets likewise."""
+    data = known[name] if name in known else so.var(name, type_.shape, type_.dtype)
     if not type_.counts:
-        return symbol
-    offsets = [so.var(f"{name}@LOD{i}", (n + 1,), "int32") for i, n in enumerate(type_.counts)]
-    return so.LoDTensor(symbol, offsets)
+        return data
+    labels = [f"{name}{OFFSETS}{i}" for i in range(len(type_.counts))]
+    offsets = [
+        known[label] if label in known else so.var(label, (n + 1,), "int32")
+        for label, n in zip(labels, type_.counts, strict=True)
+    ]
+    return so.LoDTensor(data, offsets)
 
 
 class Compiled:
@@ -181,7 +191,7 @@ def fed(name: str, value: Any) -> dict[str, Any]:
         value = so.LoDTensor.from_lengths(value[0], value[1])
     if not isinstance(value, so.LoDTensor):
         return {name: _array(name, value)}
-    offsets = {f"{name}@LOD{i}": np.asarray(one, np.int32) for i, one in enumerate(value.lod)}
+    offsets = {f"{name}{OFFSETS}{i}": np.asarray(one, np.int32) for i, one in enumerate(value.lod)}
     return {name: _array(name, value.data), **offsets}
 
 
@@ -205,5 +215,5 @@ def types_of(arrays: Mapping[str, Any], ragged: Mapping[str, Sequence[int]]) -> 
     return {
         name: Type(tuple(one.shape), np.dtype(one.dtype), tuple(ragged.get(name, ())))
         for name, one in arrays.items()
-        if "@LOD" not in name
+        if OFFSETS not in name
     }

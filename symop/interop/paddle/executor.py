@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -10,11 +11,12 @@ import numpy as np
 import symop as so
 from registry.errors import FeedError
 from symop.interop.paddle.arrays import Elements
-from symop.interop.paddle.compiling import Compiled, Type, fed, persistables, translate, types_of
+from symop.interop.paddle.compiling import Type, fed, persistables, translate, types_of
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import ProgramDesc
 from symop.interop.paddle.guards import default_main_program
 from symop.interop.paddle.programs import Program, name_of
+from symop.interop.paddle.specializing import Specialized
 from symop.program import scope as scopes
 
 
@@ -90,7 +92,8 @@ def scope_guard(scope: scopes.Scope) -> Iterator[scopes.Scope]:
 class Executor:
     """Runs programs, as ``paddle.static.Executor`` does.
 
-    A program is compiled once for each combination of shapes, dtypes and fetched variables.
+    A program is compiled once for each combination of shapes, dtypes and fetched variables, and of
+    those offsets, lengths and other integers among the feeds that shapes depend on.
 
     Example:
         >>> from symop.interop import paddle
@@ -101,7 +104,7 @@ class Executor:
     def __init__(self, place: Any = None) -> None:
         """Creates an executor. ``place`` is accepted as in Paddle; JAX chooses the device."""
         self.place = place
-        self._compiled: dict[Any, Compiled] = {}
+        self._compiled: dict[Any, Specialized] = {}
         self._known: WeakKeyDictionary[Program, dict[Any, _Last]] = WeakKeyDictionary()
 
     def run(
@@ -141,17 +144,17 @@ class Executor:
         key = (id(home), tuple(names), chosen.max_steps, tuple(map(_type_of, arrays.items())))
         last = known.get(key)
         if last is None or not last.holds(chosen, home, use_program_cache):
-            compiled = self._of(chosen, arrays, names, home)
-            last = known[key] = _Last(home, chosen.accesses, chosen.draws, compiled)
+            specialized = self._of(chosen, arrays, names, home)
+            last = known[key] = _Last(home, chosen.accesses, chosen.draws, specialized)
         with _seeded(chosen.random_seed if last.draws else 0):
             try:
-                results = last.compiled(arrays)
+                results = last.specialized.of(arrays)(arrays)
             except FeedError:  # a variable in the scope has another type than in the last run
-                compiled = self._of(chosen, arrays, names, home)
-                if compiled is last.compiled:
+                specialized = self._of(chosen, arrays, names, home)
+                if specialized is last.specialized:
                     raise
-                known[key] = last._replace(compiled=compiled)
-                results = compiled(arrays)
+                known[key] = last._replace(specialized=specialized)
+                results = specialized.of(arrays)(arrays)
         return [_plain(one) for one in results] if return_numpy else results
 
     def close(self) -> None:
@@ -161,7 +164,7 @@ class Executor:
 
     def _of(
         self, program: Program, arrays: Mapping[str, Any], names: Sequence[str], scope: scopes.Scope
-    ) -> Compiled:
+    ) -> Specialized:
         kept = _kept(program.records, scope, arrays)
         feed = types_of(arrays, _counts(arrays))
         key = (
@@ -174,8 +177,8 @@ class Executor:
         )
         if key not in self._compiled:
             _require_declared(program.records, feed)
-            translated = translate(program.records, feed, kept, names, program.max_steps)
-            self._compiled[key] = Compiled(translated, scope)
+            translation = partial(translate, program.records, feed, kept, names, program.max_steps)
+            self._compiled[key] = Specialized(translation, scope, [*kept])
         return self._compiled[key]
 
 
@@ -186,13 +189,13 @@ class _Last(NamedTuple):
         scope: the scope.
         accesses: how often the program's records had been asked for.
         draws: whether operators draw random numbers.
-        compiled: the compiled program.
+        specialized: the compiled programs for these types.
     """
 
     scope: scopes.Scope
     accesses: int
     draws: bool
-    compiled: Compiled
+    specialized: Specialized
 
     def holds(self, program: Program, scope: scopes.Scope, told: bool | None) -> bool:
         """Returns whether a run may use it; ``told`` is what the user says of the program."""
@@ -268,7 +271,7 @@ def _require_declared(desc: ProgramDesc, feed: Mapping[str, Type]) -> None:
 
 def _fits(shape: Sequence[int], declared: Sequence[int]) -> bool:
     return len(shape) == len(declared) and all(
-        one in (-1, length) for one, length in zip(declared, shape, strict=True)
+        one < 0 or one == length for one, length in zip(declared, shape, strict=True)
     )
 
 

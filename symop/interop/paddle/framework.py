@@ -215,7 +215,7 @@ class VarDesc:
         kind: its kind.
         dtype: dtype of its entries; None if the kind has none.
         shape: its shape, -1 for an unknown length; None if the kind has none. Paddle 1.8 writes
-            ``()`` for an unknown shape.
+            ``()`` for an unknown shape, and -5 for the product of 5 and an unknown length.
         lod_level: its number of levels of sequences.
         persistable: whether it outlives a run.
         need_check_feed: whether Paddle checks shape and dtype of what is fed to it.
@@ -798,8 +798,6 @@ def _at(fault: Fault, *path: tuple[str, int]) -> Fault:
 def _faults_of_var(name: str, var: VarDesc) -> Iterator[Fault]:
     if var.name != name:
         yield Fault(f"a variable must be kept by its name {var.name!r}", repr(name))
-    if min(var.shape or (0,)) < -1:
-        yield Fault(f"the lengths of {name!r} must be at least -1", var.shape)
     if not 0 <= var.lod_level <= MAX_LEVELS:
         yield Fault(f"the levels of {name!r} must be from 0 to {MAX_LEVELS}", var.lod_level)
 

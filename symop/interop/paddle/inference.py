@@ -5,16 +5,20 @@ the two is unknown.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import symop as so
 from registry.errors import SymopError
-from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.errors import PaddleError, UnknownValueError
+from symop.interop.paddle.facts import OFFSETS
 from symop.interop.paddle.framework import OpDesc, ProgramDesc, VarDesc, VarKind
+from symop.interop.paddle.gradients import Slots
 from symop.interop.paddle.translating import Call, Translation
 from symop.interop.paddle.values import data_of, is_array
 
@@ -61,9 +65,33 @@ def infer(program: ProgramDesc, op: OpDesc, variable: Lookup) -> dict[str, Infer
     declared = _declared(op, inputs)
     if declared is not None:
         return declared
-    lengths = _sample_lengths(op)
-    samples = [_sample(program, op, inputs, i, length) for i, length in enumerate(lengths)]
-    return {name: _merged(*(one[name] for one in samples)) for name in samples[0]}
+    key = _key(program, op, inputs)
+    found = _FOUND.get(key)
+    if found is None:
+        lengths = _sample_lengths(op)
+        samples = [_sample(program, op, inputs, i, length) for i, length in enumerate(lengths)]
+        found = {place: _merged(*(one[place] for one in samples)) for place in samples[0]}
+        _FOUND[key] = found
+        if len(_FOUND) > _KEPT:
+            _FOUND.popitem(last=False)
+    return {op.outputs[slot][i]: one for (slot, i), one in found.items()}
+
+
+Place = tuple[str, int]
+_FOUND: OrderedDict[str, dict[Place, Inferred]] = OrderedDict()
+"""The types of the outputs of calls that were seen, by what they depend on."""
+_KEPT = 1 << 12
+
+
+def _key(program: ProgramDesc, op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> str:
+    """Returns what the types of outputs depend on."""
+    types = [
+        (slot, [(one.kind, str(one.dtype), one.shape, one.lod_level) for one in some])
+        for slot, some in inputs.items()
+    ]
+    counts = [(slot, len(names)) for slot, names in op.outputs.items()]
+    attributes = sorted((name, one) for name, one in op.attrs.items() if not name.startswith("op_"))
+    return repr((program.version, op.type, attributes, types, counts))
 
 
 def _declared(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred] | None:
@@ -159,36 +187,73 @@ def _sample_lengths(op: OpDesc) -> tuple[int, int]:
 
 def _sample(
     program: ProgramDesc, op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]], i: int, length: int
-) -> dict[str, Inferred]:
+) -> dict[Place, Inferred]:
     # The types are Paddle's, whose integers have 64 bits.
     with jax.enable_x64(True):
-        values = {slot: [_symbol(one, i, length) for one in ones] for slot, ones in inputs.items()}
-        try:
-            outputs = Translation(program).composed(Call(op, values, {}, Translation(program), {}))
-        except PaddleError:
-            raise
-        except SymopError as error:
-            raise PaddleError(f"{op.type}: {error}") from error
+        outputs = _composed(program, op, inputs, i, length)
         return {
-            name: _type_of(value)
+            (slot, i): _type_of(value)
             for slot, names in op.outputs.items()
-            for name, value in zip(names, outputs.get(slot, ()), strict=False)
+            for i, (_, value) in enumerate(zip(names, outputs.get(slot, ()), strict=False))
             if is_array(value)
         }
 
 
-def _symbol(variable: VarDesc, i: int, length: int) -> Any:
+def _composed(
+    program: ProgramDesc, op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]], i: int, length: int
+) -> Slots:
+    """Returns the outputs of a call on samples; those whose values it asks for are constants."""
+    known: set[str] = set()
+    while True:
+        values = {
+            slot: [_value(one, i, length, known) for one in some] for slot, some in inputs.items()
+        }
+        try:
+            return Translation(program).composed(Call(op, values, {}, Translation(program), {}))
+        except UnknownValueError as error:
+            if known.issuperset(error.names):
+                raise
+            known.update(error.names)
+        except PaddleError:
+            raise
+        except SymopError as error:
+            raise PaddleError(f"{op.type}: {error}") from error
+
+
+def _value(variable: VarDesc, i: int, length: int, known: Container[str]) -> Any:
     if variable.kind not in (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS) or variable.shape is None:
         return None
-    shape = tuple(length if one == -1 else one for one in variable.shape)
-    data = so.var(variable.name, shape, variable.dtype)
+    shape = tuple(length if one < 0 else one for one in variable.shape)
+    data: Any
+    if variable.name in known:
+        data = jnp.asarray(_sample_numbers(i, math.prod(shape)).reshape(shape), variable.dtype)
+    else:
+        data = so.var(variable.name, shape, variable.dtype)
     if not variable.lod_level:
         return data
-    offsets = [
-        so.var(f"{variable.name}@LOD{level}", (_SEQUENCES[i] * (level + 1) + 1,), "int32")
-        for level in range(variable.lod_level)
-    ]
-    return so.LoDTensor(data, offsets)
+    counts = [_SEQUENCES[i] * (level + 1) for level in range(variable.lod_level)]
+    totals = [*counts[1:], shape[0] if shape else 0]
+    return so.LoDTensor(
+        data,
+        [
+            _offsets(f"{variable.name}{OFFSETS}{level}", count, total, known)
+            for level, (count, total) in enumerate(zip(counts, totals, strict=True))
+        ],
+    )
+
+
+def _sample_numbers(i: int, size: int) -> np.ndarray:
+    """Returns numbers whose sum, maximum and number of distinct ones differ in the two samples.
+
+    As conditions, all of the first sample hold, and half of the second.
+    """
+    return np.full(size, 2) if i == 0 else np.arange(size) % 2 * 5
+
+
+def _offsets(name: str, count: int, total: int, known: Container[str]) -> Any:
+    if name not in known:
+        return so.var(name, (count + 1,), "int32")
+    return jnp.asarray(np.linspace(0, total, count + 1), "int32")
 
 
 def _type_of(value: Any) -> Inferred:

@@ -12,6 +12,7 @@ from typing import Any
 import symop as so
 from registry.errors import SymopError
 from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.facts import Facts
 from symop.interop.paddle.framework import OpDesc, ProgramDesc
 from symop.interop.paddle.gradients import (
     Place,
@@ -34,7 +35,7 @@ from symop.interop.paddle.operators import (
     parameter_of,
     reason_without,
 )
-from symop.interop.paddle.values import data_of, is_floating
+from symop.interop.paddle.values import data_of, is_array, is_constant, is_floating
 from symop.symbol.symbol import Symbol
 
 Environment = MutableMapping[str, Any]
@@ -46,9 +47,10 @@ _READ_BEFORE_WRITTEN = frozenset(
         "conditional_block_grad",
         "while",
         "while_grad",
+        "select_input",
     }
 )
-"""Operators whose inputs may be variables that only their sub-block writes."""
+"""Operators whose inputs may be variables that only a sub-block writes, which may not have run."""
 
 
 @dataclass
@@ -78,13 +80,18 @@ class Translation:
     Attributes:
         program: the records.
         max_steps: the largest number of steps of loops whose number of steps is not known.
+        facts: what is known of fed values besides their types.
     """
 
-    def __init__(self, program: ProgramDesc, max_steps: int | None = None) -> None:
+    def __init__(
+        self, program: ProgramDesc, max_steps: int | None = None, facts: Facts | None = None
+    ) -> None:
         """Starts a translation of ``program``."""
         self.program = program
         self.max_steps = max_steps
+        self.facts = facts or Facts()
         self._calls: dict[tuple[str, str, int], list[Call]] = defaultdict(list)
+        self._by_type: dict[str, list[Call]] = defaultdict(list)
         self._count = 0
 
     def run(self, block: int, environment: Environment) -> None:
@@ -97,7 +104,7 @@ class Translation:
             try:
                 self._step(op, environment)
             except PaddleError as error:
-                raise PaddleError(f"{error} (operator {i} of block {block})") from None
+                raise error.located(f"(operator {i} of block {block})") from None
             except SymopError as error:
                 raise PaddleError(f"{op.type}: {error} (operator {i} of block {block})") from error
 
@@ -148,6 +155,7 @@ class Translation:
 
     def _note(self, call: Call) -> None:
         """Keeps a call for the gradient calls that follow."""
+        self._by_type[call.op.type].append(call)
         for slots in (call.inputs, call.outputs):
             for slot, values in slots.items():
                 if values and values[0] is not None:
@@ -168,6 +176,26 @@ class Translation:
                     return one
         return None
 
+    def _by_names(self, forward: str, op: OpDesc) -> Call | None:
+        """Returns the latest call of ``forward`` whose gradients a call computes by their names.
+
+        A gradient call that reads neither inputs nor outputs of the forward call, such as that of
+        ``pad``, can be told by nothing else.
+        """
+        wanted = {
+            (slot.removesuffix(GRAD), i): name.partition(GRAD)[0]
+            for slot, names in op.outputs.items()
+            for i, name in enumerate(names)
+            if GRAD in name
+        }
+        for one in reversed(self._by_type.get(forward, ())):
+            fits = all(
+                one.op.input(slot)[i : i + 1] == [name] for (slot, i), name in wanted.items()
+            )
+            if wanted and fits and _have_equal_attributes(one.op, op):
+                return one
+        return None
+
     # Gradients -----------------------------------------------------------------------------------
 
     def _gradient(self, forward: str, call: Call) -> Slots:
@@ -178,21 +206,25 @@ class Translation:
         known, order = {*base.slots, *base.outputs}, order_of(call.op.type)
         suffix = suffix_of(order)
         slots = {canonical(slot, known): values for slot, values in call.inputs.items()}
-        before = self.forward_call(forward, slots, call.op)
+        before = self.forward_call(forward, slots, call.op) or self._by_names(forward, call.op)
         inner = self._forward_inputs(forward, base, slots, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
         call.inputs = {**inner, **slots}
         places = Placeholders(f"{forward}{self.next_number()}.")
-        inputs = places.stand_for(inner)
-        op = before.op if before is not None else _as_forward(forward, call.op, known)
-        environment = before.environment if before is not None else call.environment
-        computed = self.composed(Call(op, inputs, {}, self, environment))
+        inputs = {
+            slot: places.stand_for({slot: values})[slot]
+            if slot not in base.slots or slot in base.differentiable
+            else values
+            for slot, values in inner.items()
+        }
+        computed = self._recomputed(forward, call, before, inputs, known)
         wanted = [
             (slot, i, Place(target, i))
             for slot, names in call.op.outputs.items()
             for target in [_given_by(slot, order, known)]
             for i, name in enumerate(names)
             if name != EMPTY and target in inputs and is_floating(inputs[target][i])
+            if target not in base.slots or target in base.differentiable
         ]
         heads = places.stand_for(
             {
@@ -237,6 +269,19 @@ class Translation:
             return {slot: values for slot, values in slots.items() if slot in base.slots}
         order = order_of(forward) + 1
         return {slot: values for slot, values in slots.items() if not is_head(slot, order)}
+
+    def _recomputed(
+        self,
+        forward: str,
+        call: Call,
+        before: Call | None,
+        inputs: Slots,
+        known: Collection[str],
+    ) -> Slots:
+        """Returns the outputs of the forward call on other inputs."""
+        op = before.op if before is not None else _as_forward(forward, call.op, known)
+        environment = before.environment if before is not None else call.environment
+        return self.composed(Call(op, inputs, {}, self, environment))
 
 
 def _given_by(slot: str, order: int, known: Collection[str]) -> str:
@@ -349,12 +394,17 @@ def _with_offsets(inputs: Slots, outputs: Slots) -> Slots:
     return {
         slot: [
             so.LoDTensor(one, ragged.lod)
-            if isinstance(one, Symbol) and one.ndim and one.shape[0] == rows
+            if _is_row_by_row(one, ragged) and one.shape[0] == rows
             else one
             for one in values
         ]
         for slot, values in outputs.items()
     }
+
+
+def _is_row_by_row(value: Any, ragged: Any) -> bool:
+    """Returns whether a value can have the rows of a ragged one: constants come from constants."""
+    return is_array(value) and value.ndim > 0 and (not is_constant(value) or is_constant(ragged))
 
 
 def _ragged(inputs: Slots) -> Iterator[Any]:

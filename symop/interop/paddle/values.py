@@ -7,7 +7,7 @@ import numpy as np
 
 import symop as so
 from registry.types import is_inexact
-from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.errors import UnknownValueError
 from symop.symbol.symbol import Symbol, to_node
 
 
@@ -49,12 +49,14 @@ def known(what: str, value: Any) -> np.ndarray:
         value: the value.
 
     Raises:
-        PaddleError: the value depends on variables.
+        UnknownValueError: the value depends on variables.
     """
     if not is_constant(value):
-        raise PaddleError(
+        names = data_of(value).list_inputs()
+        raise UnknownValueError(
             f"{what}: it must not depend on what is fed, since shapes are known when a program is "
-            f"compiled; got a value of {', '.join(data_of(value).list_inputs()[:3])}"
+            f"compiled; got a value of {', '.join(names[:3])}",
+            names,
         )
     return np.asarray(data_of(value))
 

@@ -41,9 +41,9 @@ from symop.interop.paddle.control import (
     written_by,
     zeros_like,
 )
-from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.errors import PaddleError, UnknownValueError
 from symop.interop.paddle.gradients import Slots
-from symop.interop.paddle.operators import GRAD, Values, operator, refuse
+from symop.interop.paddle.operators import GRAD, Values, operator
 from symop.interop.paddle.translating import Call
 from symop.interop.paddle.values import data_of, is_array, is_constant, known, symbolic
 
@@ -247,15 +247,18 @@ class _Loop:
         """Returns the variables after steps that are translated one by one.
 
         Raises:
-            SymopError: the number of steps is not known, or too large; it is ``error``.
+            UnknownValueError: whether there is another step depends on what is fed.
+            SymopError: there are too many steps; it is ``error``.
         """
-        count = self._count
-        if count is None or not count.is_exact or count.steps > MAX_UNROLLED:
-            raise error
         result = self._environment.child({})
-        for _ in range(count.steps):
+        for _ in range(MAX_UNROLLED):
+            condition = result[self._condition]
+            if not is_constant(condition) and not isinstance(error, UnknownValueError):
+                raise error
+            if not known("while: Condition", condition).ravel()[0]:
+                return result
             self._call.translation.run(self._block, result)
-        return result
+        raise error
 
     def _first(self) -> dict[str, Any]:
         """Returns the values before the first step of the variables that the block writes."""
@@ -343,7 +346,7 @@ def recurrent(
     parameters: Values = None,  # type: ignore[assignment]
     *,
     sub_block: int,
-    has_states: bool = True,
+    has_states: bool = False,
     ex_states: Sequence[str] = (),
     states: Sequence[str] = (),
     reverse: bool = False,
@@ -393,7 +396,7 @@ def recurrent_gradient(
     step_scopes_GRAD: Any = None,
     *,
     sub_block: int,
-    has_states: bool = True,
+    has_states: bool = False,
     ex_states: Sequence[str] = (),
     states: Sequence[str] = (),
     reverse: bool = False,
@@ -520,11 +523,3 @@ def assert_(Cond: Any, Data: Values = None) -> Any:  # type: ignore[assignment]
     if is_constant(Cond) and not np.asarray(Cond).all():
         raise PaddleError("assert: the condition must hold, got one that is false")
     return {}
-
-
-refuse(
-    "lod_rank_table max_sequence_len lod_tensor_to_array array_to_lod_tensor shrink_rnn_memory "
-    "reorder_lod_tensor_by_rank split_lod_tensor merge_lod_tensor",
-    "DynamicRNN and IfElse change the number of rows from step to step, but shapes are known when "
-    "a program is compiled; use StaticRNN, rnn, lstm or gru over sequences, and cond for branches",
-)

@@ -76,32 +76,50 @@ def _same(length: int, window: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-@operator(
-    "conv2d",
-    "depthwise_conv2d",
-    "conv3d",
-    outputs="Output",
-    ignored=_FUSED,
-    no_gradient="ResidualData",
-)
-def convolution(
+def _convolution(count: int, *types: str, data_format: str) -> None:
+    """Defines convolutions over a number of spatial axes."""
+    layout = data_format
+
+    @operator(*types, outputs="Output", ignored=_FUSED, no_gradient="ResidualData")
+    def composed(
+        Input: Any,
+        Filter: Any,
+        Bias: Any = None,
+        ResidualData: Any = None,
+        *,
+        strides: Sequence[int] = (1,) * count,
+        paddings: Sequence[int] = (0,) * count,
+        padding_algorithm: str = "EXPLICIT",
+        groups: int = 1,
+        dilations: Sequence[int] = (1,) * count,
+        data_format: str = layout,
+    ) -> Any:
+        result = convolved(
+            Input, Filter, strides, paddings, padding_algorithm, groups, dilations, data_format
+        )
+        return result if Bias is None else result + per_channel(Bias, data_format, Input.ndim)
+
+
+_convolution(2, "conv2d", "depthwise_conv2d", data_format="NCHW")
+_convolution(3, "conv3d", data_format="NCDHW")
+
+
+def convolved(
     Input: Any,
     Filter: Any,
-    Bias: Any = None,
-    ResidualData: Any = None,
-    *,
-    strides: Sequence[int] = (1, 1),
-    paddings: Sequence[int] = (0, 0),
-    padding_algorithm: str = "EXPLICIT",
-    groups: int = 1,
-    dilations: Sequence[int] = (1, 1),
-    data_format: str = "NCHW",
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str,
+    groups: int,
+    dilations: Sequence[int],
+    data_format: str,
 ) -> Any:
+    """Returns a convolution with Paddle's attributes."""
     kernel = Filter.shape[2:]
     lengths = spatial_lengths(Input, data_format)
     pairs = padding_pairs("conv2d", paddings, padding_algorithm, lengths, kernel, strides)
     once = padding_algorithm == "SAME"  # Paddle then ignores dilations.
-    result = so.convolution(
+    return so.convolution(
         Input,
         Filter,
         channels=Filter.shape[0],
@@ -113,41 +131,69 @@ def convolution(
         layout=layout_of(data_format, Input.ndim),
         use_bias=False,
     )
-    return result if Bias is None else result + _per_channel(Bias, data_format, Input.ndim)
 
 
-def _per_channel(bias: Any, data_format: str, ndim: int) -> Any:
+def per_channel(bias: Any, data_format: str, ndim: int) -> Any:
+    """Returns a vector so that it lies along the channels."""
     after = 0 if channels_last(data_format) else ndim - 2
     return so.reshape(bias, shape=(-1, *(1 for _ in range(after))))
 
 
-@operator(
-    "conv2d_transpose",
-    "depthwise_conv2d_transpose",
-    "conv3d_transpose",
-    outputs="Output",
-    ignored=_FUSED,
-    no_gradient="output_size",
-)
-def transposed_convolution(
+def _transposed_convolution(count: int, *types: str) -> None:
+    """Defines transposed convolutions over a number of spatial axes."""
+
+    @operator(*types, outputs="Output", ignored=_FUSED, no_gradient="output_size")
+    def composed(
+        Input: Any,
+        Filter: Any,
+        Bias: Any = None,
+        *,
+        strides: Sequence[int] = (1,) * count,
+        paddings: Sequence[int] = (0,) * count,
+        padding_algorithm: str = "EXPLICIT",
+        output_padding: Sequence[int] = (),
+        output_size: Sequence[int] = (),
+        groups: int = 1,
+        dilations: Sequence[int] = (1,) * count,
+        data_format: str = "NCHW",
+    ) -> Any:
+        sizes = tuple(output_padding), tuple(output_size)
+        result = _transposed(
+            Input,
+            Filter,
+            strides,
+            paddings,
+            padding_algorithm,
+            sizes,
+            groups,
+            dilations,
+            data_format,
+        )
+        return result if Bias is None else result + per_channel(Bias, data_format, Input.ndim)
+
+
+_transposed_convolution(2, "conv2d_transpose", "depthwise_conv2d_transpose")
+_transposed_convolution(3, "conv3d_transpose")
+
+
+def _transposed(
     Input: Any,
     Filter: Any,
-    Bias: Any = None,
-    *,
-    strides: Sequence[int] = (1, 1),
-    paddings: Sequence[int] = (0, 0),
-    padding_algorithm: str = "EXPLICIT",
-    output_padding: Sequence[int] = (),
-    output_size: Sequence[int] = (),
-    groups: int = 1,
-    dilations: Sequence[int] = (1, 1),
-    data_format: str = "NCHW",
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str,
+    sizes: tuple[tuple[int, ...], tuple[int, ...]],
+    groups: int,
+    dilations: Sequence[int],
+    data_format: str,
 ) -> Any:
+    """Returns a transposed convolution; ``sizes`` are more padding and the size of the output."""
     kernel = Filter.shape[2:]
     lengths = spatial_lengths(Input, data_format)
     pairs = padding_pairs("conv2d_transpose", paddings, padding_algorithm, lengths, kernel, strides)
     dilations = (1,) * len(kernel) if padding_algorithm == "SAME" else tuple(dilations)
-    extra = tuple(output_padding) or (0,) * len(kernel)
+    output_padding, output_size = sizes
+    extra = output_padding or (0,) * len(kernel)
     if output_size:
         least = [
             (n - 1) * stride - sum(pad) + dilation * (k - 1) + 1
@@ -156,7 +202,7 @@ def transposed_convolution(
             )
         ]
         extra = tuple(n - m for n, m in zip(output_size, least, strict=True))
-    result = so.transposed_convolution(
+    return so.transposed_convolution(
         Input,
         Filter,
         channels=Filter.shape[1] * groups,
@@ -169,4 +215,3 @@ def transposed_convolution(
         layout=layout_of(data_format, Input.ndim),
         use_bias=False,
     )
-    return result if Bias is None else result + _per_channel(Bias, data_format, Input.ndim)

@@ -60,7 +60,7 @@ def fill_zeros_like(X: Any) -> Any:
 
 
 @operator()
-def fill_zeros_like2(X: Any, *, dtype: int = -1) -> Any:
+def fill_zeros_like2(X: Any, *, dtype: int = 5) -> Any:
     return fill_any_like(X, value=0.0, dtype=dtype)
 
 
@@ -79,11 +79,11 @@ def assign_value(
     fp32_values: Sequence[float] = (),
     int32_values: Sequence[int] = (),
     int64_values: Sequence[int] = (),
+    fp64_values: Sequence[float] = (),
     values: Sequence[Any] = (),
 ) -> Any:
-    given = [
-        one for one in (bool_values, fp32_values, int32_values, int64_values, values) if len(one)
-    ]
+    every = (bool_values, fp32_values, int32_values, int64_values, fp64_values, values)
+    given = [one for one in every if len(one)]
     array = np.asarray(given[0] if given else [], dtype_of(dtype))
     return jnp.asarray(array.reshape(tuple(shape)))
 
@@ -154,5 +154,5 @@ def one_hot_v2(X: Any, depth_tensor: Any = None, *, depth: int = -1, dtype: int 
 
 
 @operator()
-def tril_triu(X: Any, *, diagonal: int = 0, lower: bool) -> Any:
+def tril_triu(X: Any, *, diagonal: int = 0, lower: bool = False) -> Any:
     return so.tril(X, k=diagonal) if lower else so.triu(X, k=diagonal)

@@ -226,5 +226,5 @@ def allclose(
 
 
 @operator()
-def assign(X: Any) -> Any:
-    return X if is_tensor_array(X) else so.identity(X)
+def assign(X: Any = None) -> Any:
+    return X if X is None or is_tensor_array(X) else so.identity(X)

@@ -29,7 +29,7 @@ def _interpolation(name: str, method: str, count: int, version: int) -> None:
         out_d: int = 0,
         out_h: int = 0,
         out_w: int = 0,
-        scale: float | Sequence[float] = (),
+        scale: float | Sequence[float] = 0.0 if version == 1 else (),
         align_corners: bool = True,
         align_mode: int = 1,
         data_layout: str = "NCHW",
@@ -75,6 +75,8 @@ def _resized(
     """Returns ``x`` with ``size`` entries along an axis, interpolated."""
     length, steps = x.shape[axis], np.arange(size, dtype=np.float32)
     scale = np.float32(ratio)
+    if method == "cubic":
+        return _cubic(x, axis, scale * steps if align_corners else scale * (steps + 0.5) - 0.5)
     if method == "nearest":
         places = np.floor(scale * steps + (0.5 if align_corners else 0)).astype(np.int32)
         return so.take(x, jnp.asarray(np.clip(places, 0, length - 1)), axis=axis)
@@ -89,11 +91,30 @@ def _resized(
     return first * jnp.asarray(1 - weight) + second * jnp.asarray(weight)
 
 
+_CUBIC = -0.75
+
+
+def _cubic(x: Any, axis: int, places: np.ndarray) -> Any:
+    """Returns ``x`` at places along an axis, by cubic convolution of four neighbors."""
+    low = np.floor(places).astype(np.int32)
+    distance = np.abs(places[:, None] - (low[:, None] + np.arange(-1, 3)))
+    near = ((_CUBIC + 2) * distance - (_CUBIC + 3)) * distance**2 + 1
+    far = ((distance - 5) * distance + 8) * distance * _CUBIC - 4 * _CUBIC
+    weights = np.where(distance <= 1, near, far).astype(np.float32)
+    total = []
+    for i in range(4):
+        ids = np.clip(low + i - 1, 0, x.shape[axis] - 1)
+        weight = weights[:, i].reshape([-1 if j == axis else 1 for j in range(x.ndim)])
+        total.append(so.take(x, jnp.asarray(ids), axis=axis) * jnp.asarray(weight))
+    return so.add_n(*total)
+
+
 for _name, _method, _count in (
     ("nearest", "nearest", 2),
     ("bilinear", "linear", 2),
     ("linear", "linear", 1),
     ("trilinear", "linear", 3),
+    ("bicubic", "cubic", 2),
 ):
     for _version in (1, 2):
         _interpolation(_name, _method, _count, _version)
@@ -112,13 +133,16 @@ def pixel_shuffle(X: Any, *, upscale_factor: int = 1, data_format: str = "NCHW")
 
 
 @operator()
-def space_to_depth(X: Any, *, blocksize: int) -> Any:
+def space_to_depth(X: Any, *, blocksize: int = 2) -> Any:
+    """Moves channels into blocks of space, and reads the result in the shape with more channels.
+
+    That is what Paddle computes, as the layer of YOLO v2 did; it is not the usual rearrangement.
+    """
     n, c, h, w = X.shape
     b = blocksize
-    parts = so.reshape(X, shape=(n, c, h // b, b, w // b, b))
-    return so.reshape(
-        so.transpose(parts, axes=(0, 3, 5, 1, 2, 4)), shape=(n, c * b * b, h // b, w // b)
-    )
+    parts = so.reshape(X, shape=(n, b, b, c // (b * b), h, w))
+    spread = so.transpose(parts, axes=(0, 3, 4, 1, 5, 2))
+    return so.reshape(spread, shape=(n, c * b * b, h // b, w // b))
 
 
 @operator()
@@ -220,6 +244,11 @@ def grid_sampler(
     xs, ys = places
     if mode == "nearest":
         return _sampled(X, so.round(xs), so.round(ys))
+    return _bilinear(X, xs, ys)
+
+
+def _bilinear(x: Any, xs: Any, ys: Any) -> Any:
+    """Returns an image between its pixels; it is zero outside."""
     left, top = so.floor(xs), so.floor(ys)
     total = []
     for dx in (0, 1):
@@ -227,7 +256,7 @@ def grid_sampler(
             across = xs - left if dx else 1 - (xs - left)
             down = ys - top if dy else 1 - (ys - top)
             weight = so.expand_dims(across * down, axis=1)
-            total.append(weight * _sampled(X, left + dx, top + dy))
+            total.append(weight * _sampled(x, left + dx, top + dy))
     return so.add_n(*total)
 
 
@@ -259,3 +288,57 @@ def add_position_encoding(X: Any, *, alpha: float = 1.0, beta: float = 1.0) -> A
 def fsp(X: Any, Y: Any) -> Any:
     flat = [so.reshape(one, shape=(*one.shape[:2], -1)) for one in (X, Y)]
     return so.matmul(flat[0], so.swapaxes(flat[1], 1, 2)) / flat[0].shape[2]
+
+
+@operator("deformable_conv", "deformable_conv_v1", outputs="Output", ignored="im2col_step")
+def deformable_conv(
+    Input: Any,
+    Offset: Any,
+    Filter: Any,
+    Mask: Any = None,
+    *,
+    strides: Sequence[int] = (1, 1),
+    paddings: Sequence[int] = (0, 0),
+    dilations: Sequence[int] = (1, 1),
+    groups: int = 1,
+    deformable_groups: int = 1,
+) -> Any:
+    """Returns a convolution whose taps are moved by ``Offset`` and weighted by ``Mask``."""
+    n, c = Input.shape[:2]
+    taps, (height, width) = math.prod(Filter.shape[2:]), Offset.shape[2:]
+    parts, count = [], c // deformable_groups
+    moves = so.reshape(Offset, shape=(n, deformable_groups, taps, 2, height, width))
+    centers = _tap_places(Filter.shape[2:], (height, width), strides, paddings, dilations)
+    for group in range(deformable_groups):
+        ys, xs = (
+            so.reshape(moves[:, group, :, i] + centers[i], shape=(n, taps * height, width))
+            for i in range(2)
+        )
+        own = so.slice_axis(Input, axis=1, begin=group * count, end=(group + 1) * count)
+        found = so.reshape(_bilinear(own, xs, ys), shape=(n, count, taps, height, width))
+        if Mask is not None:
+            shares = so.reshape(Mask, shape=(n, deformable_groups, 1, taps, height, width))
+            found = found * shares[:, group]
+        parts.append(found)
+    columns = so.concat(*parts, axis=1) if len(parts) > 1 else parts[0]
+    columns = so.reshape(columns, shape=(n, groups, c // groups * taps, height * width))
+    weights = so.reshape(Filter, shape=(groups, Filter.shape[0] // groups, -1))
+    return so.reshape(so.matmul(weights, columns), shape=(n, Filter.shape[0], height, width))
+
+
+def _tap_places(
+    kernel: Sequence[int],
+    lengths: Sequence[int],
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    dilations: Sequence[int],
+) -> tuple[Any, Any]:
+    """Returns the rows and the columns that taps read, of shape (taps, height, width)."""
+    down, across = np.indices(tuple(kernel)).reshape(2, -1)
+    rows, columns = (np.arange(n) * stride for n, stride in zip(lengths, strides, strict=True))
+    ys = down[:, None, None] * dilations[0] - paddings[0] + rows[:, None]
+    xs = across[:, None, None] * dilations[1] - paddings[1] + columns
+    shape = (len(down), *lengths)
+    places = (np.broadcast_to(one, shape) for one in (ys, xs))
+    first, second = (jnp.asarray(one, jnp.float32) for one in places)
+    return first, second

@@ -1,11 +1,15 @@
 """Selecting and writing entries by indices."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+
 import symop as so
-from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
-from symop.interop.paddle.values import numbers
+from symop.interop.paddle.ops.dtypes import dtype_of
+from symop.interop.paddle.values import known, numbers
 
 
 @operator(no_gradient="Index Axis", ignored="overwrite")
@@ -54,36 +58,42 @@ def where(Condition: Any, X: Any, Y: Any) -> Any:
     return so.where(Condition, X, Y)
 
 
-@operator("where_index", no_gradient="Condition")
+@operator(no_gradient="Condition")
 def where_index(Condition: Any) -> Any:
-    raise _shapes("where_index", "mask with where instead")
+    places = np.argwhere(known("where_index: Condition", Condition))
+    return jnp.asarray(places, jnp.int32)
 
 
-@operator("masked_select", outputs="Y", no_gradient="Mask")
+@operator(outputs="Y", no_gradient="Mask")
 def masked_select(X: Any, Mask: Any) -> Any:
-    raise _shapes("masked_select", "multiply by the mask, or use where")
+    places = np.flatnonzero(known("masked_select: Mask", Mask))
+    return so.take(so.reshape(X, shape=(-1,)), jnp.asarray(places, jnp.int32), axis=0)
 
 
-@operator(
-    "unique",
-    outputs="Out Index",
-    no_gradient="X",
-    ignored="dtype return_index return_inverse return_counts axis is_sorted",
-)
-def unique(X: Any) -> Any:
-    raise _shapes("unique", "find distinct values before they are fed")
-
-
-@operator("sequence_erase", ignored="tokens", no_gradient="X")
-def sequence_erase(X: Any) -> Any:
-    raise _shapes("sequence_erase", "erase tokens before they are fed")
-
-
-def _shapes(name: str, instead: str) -> PaddleError:
-    return PaddleError(
-        f"{name}: the number of results must be known when a program is compiled, got one that "
-        f"depends on values; {instead}"
+@operator(outputs="Out Index Indices Counts", no_gradient="X")
+def unique(
+    X: Any,
+    *,
+    dtype: int = 3,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Sequence[int] = (),
+    is_sorted: bool = False,
+) -> Any:
+    """Returns distinct entries: sorted, or as 1.8 does in the order in which they come first."""
+    x, kind = known("unique: X", X), dtype_of(dtype)
+    along = int(axis[0]) if axis else None
+    values, first, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, axis=along
     )
+    inverse = inverse.ravel()
+    if not is_sorted:
+        order = np.argsort(first)
+        values, first, counts = np.take(values, order, along or 0), first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    places = (so.cast(jnp.asarray(one), dtype=kind) for one in (inverse, first, counts))
+    return jnp.asarray(values), *places
 
 
 @operator(no_gradient="Ids")

@@ -88,12 +88,23 @@ def bilinear_tensor_product(X: Any, Y: Any, Weight: Any, Bias: Any = None) -> An
 
 
 @operator()
-def trace(Input: Any, *, offset: int = 0, axis1: int = 0, axis2: int = 1, call: Any) -> Any:
-    diagonal = so.diagonal(Input, offset=offset, axis1=axis1, axis2=axis2)
+def trace(
+    Input: Any,
+    *,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dim1: int | None = None,
+    dim2: int | None = None,
+    call: Any,
+) -> Any:
+    """Sums a diagonal of two axes, which 1.8 calls ``dim1`` and ``dim2``."""
+    first, second = axis1 if dim1 is None else dim1, axis2 if dim2 is None else dim2
+    diagonal = so.diagonal(Input, offset=offset, axis1=first, axis2=second)
     return scalar(call, so.sum(diagonal, axis=-1))
 
 
-@operator()
+@operator(outputs="Output")
 def inverse(Input: Any) -> Any:
     return so.inverse(Input)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import symop as so
-from symop.interop.paddle.operators import operator
+from symop.interop.paddle.operators import Values, operator
 from symop.interop.paddle.ops.dtypes import dtype_of
 from symop.interop.paddle.ops.versions import scalar
 from symop.interop.paddle.values import numbers
@@ -55,14 +55,26 @@ def argsort(X: Any, *, axis: int = -1, descending: bool = False, stable: bool = 
     outputs="OutMeanIou OutWrong OutCorrect",
     no_gradient="Predictions Labels InWrongs InCorrects InMeanIou",
 )
-def mean_iou(Predictions: Any, Labels: Any, *, num_classes: int) -> Any:
+def mean_iou(
+    Predictions: Any,
+    Labels: Any,
+    InWrongs: Values | None = None,
+    InCorrects: Values | None = None,
+    InMeanIou: Values | None = None,
+    *,
+    num_classes: int,
+) -> Any:
+    """Returns the mean share of each class, with the counts and shares of earlier batches added."""
     found, given = (
         so.one_hot(so.reshape(one, shape=(-1,)), num_classes=num_classes, dtype="float32")
         for one in (Predictions, Labels)
     )
     correct = so.sum(found * given, axis=0)
     union = so.sum(found, axis=0) + so.sum(given, axis=0) - correct
-    share = so.where(union > 0, correct / so.maximum(union, 1.0), so.zeros_like(union))
+    wrong = so.add_n(union - correct, *(so.cast(one, dtype="float32") for one in InWrongs or ()))
+    right = so.add_n(correct, *(so.cast(one, dtype="float32") for one in InCorrects or ()))
+    union = wrong + right
+    share = so.where(union > 0, right / so.maximum(union, 1.0), so.zeros_like(union))
     classes = so.maximum(so.sum(so.cast(union > 0, dtype="float32")), 1.0)
-    wrong, right = (so.cast(one, dtype="int32") for one in (union - correct, correct))
-    return so.reshape(so.sum(share) / classes, shape=(1,)), wrong, right
+    mean = so.add_n(so.reshape(so.sum(share) / classes, shape=(1,)), *(InMeanIou or ()))
+    return mean, so.cast(wrong, dtype="int32"), so.cast(right, dtype="int32")

@@ -28,10 +28,10 @@ def _channel_axis(x: Any, layout: str) -> int:
 )
 def batch_norm(
     X: Any,
-    Scale: Any,
-    Bias: Any,
     Mean: Any,
     Variance: Any,
+    Scale: Any = None,
+    Bias: Any = None,
     MomentumTensor: Any = None,
     *,
     is_test: bool = False,
@@ -54,7 +54,9 @@ def batch_norm(
         )
     slope = so.rsqrt(variance + epsilon)
     centered = X - _along(mean, axis, X.ndim)
-    result = centered * _along(slope * Scale, axis, X.ndim) + _along(Bias, axis, X.ndim)
+    factor = slope if Scale is None else slope * Scale
+    result = centered * _along(factor, axis, X.ndim)
+    result = result if Bias is None else result + _along(Bias, axis, X.ndim)
     reserve = so.zeros(shape=(0,), dtype=X.dtype)
     return so.cast(result, dtype=X.dtype), *new, mean, slope, reserve
 
@@ -80,7 +82,7 @@ def group_norm(
     Bias: Any = None,
     *,
     epsilon: float = 1e-5,
-    groups: int,
+    groups: int = -1,
     data_layout: str = "NCHW",
 ) -> Any:
     axis = _channel_axis(X, data_layout)
@@ -108,15 +110,61 @@ def instance_norm(X: Any, Scale: Any = None, Bias: Any = None, *, epsilon: float
     return result, so.reshape(mean, shape=flat), so.reshape(slope, shape=flat)
 
 
+_SUMMARIES = (
+    "slot_dim sync_stats is_test summary_decay_rate data_layout do_model_average_for_mean_and_var"
+)
+
+
 @operator(
     outputs="Y Means Scales",
     no_gradient="BatchSize BatchSum BatchSquareSum",
-    ignored="slot_dim sync_stats enable_scale_and_shift is_test epsilon "
-    "summary_decay_rate data_layout",
+    ignored=_SUMMARIES + " epsilon",
 )
-def data_norm(X: Any, BatchSize: Any, BatchSum: Any, BatchSquareSum: Any) -> Any:
+def data_norm(
+    X: Any,
+    BatchSize: Any,
+    BatchSum: Any,
+    BatchSquareSum: Any,
+    scale_w: Any = None,
+    bias: Any = None,
+    *,
+    enable_scale_and_shift: bool = False,
+) -> Any:
     means, scales = BatchSum / BatchSize, so.sqrt(BatchSize / BatchSquareSum)
-    return (X - means) * scales, means, scales
+    result = (X - means) * scales
+    if enable_scale_and_shift:
+        result = result * scale_w + bias
+    return result, means, scales
+
+
+@operator(
+    "data_norm_grad",
+    outputs="X@GRAD BatchSize@GRAD BatchSum@GRAD BatchSquareSum@GRAD scale_w@GRAD bias@GRAD",
+    ignored=_SUMMARIES,
+)
+def data_norm_gradient(
+    X: Any,
+    Means: Any,
+    Scales: Any,
+    Y_GRAD: Any,
+    scale_w: Any = None,
+    bias: Any = None,
+    BatchSize: Any = None,
+    BatchSum: Any = None,
+    BatchSquareSum: Any = None,
+    *,
+    epsilon: float = 1e-4,
+    enable_scale_and_shift: bool = False,
+) -> Any:
+    """Returns the gradient by ``X``; those by the sums are what the batch adds to them."""
+    head = Y_GRAD * scale_w if enable_scale_and_shift else Y_GRAD
+    count = so.full_like(Means, X.shape[0])
+    squares = so.sum(so.square(X - Means), axis=0) + X.shape[0] * epsilon
+    others: tuple[Any, ...] = ()
+    if enable_scale_and_shift:
+        unscaled = (X - Means) * Scales
+        others = so.sum(Y_GRAD * unscaled, axis=0), so.sum(Y_GRAD, axis=0)
+    return head * Scales, count, so.sum(X, axis=0), squares, *others
 
 
 @operator(outputs="Out MidOut", ignored="is_test")

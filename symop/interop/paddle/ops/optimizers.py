@@ -4,15 +4,54 @@ A gradient that holds rows alone updates the whole table like the dense gradient
 operator is lazy.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import symop as so
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
-from symop.interop.paddle.ops.versions import scales_epsilon
+from symop.interop.paddle.ops.versions import corrects_lamb, scales_epsilon
 
 _MIXED = "multi_precision use_global_beta_pow min_row_size_to_use_multithread only_tensor_type"
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _update(outputs: str, **settings: Any) -> Callable[[F], F]:
+    """Defines an update, which may keep a copy of the parameter in single precision.
+
+    With the slot ``MasterParam``, that copy is updated and the parameter is its rounding.
+    """
+
+    def define(function: F) -> F:
+        signature = inspect.signature(function)
+        parameters = [*signature.parameters.values()]
+        first = next(
+            (i for i, one in enumerate(parameters) if one.kind is one.KEYWORD_ONLY), len(parameters)
+        )
+        extra = inspect.Parameter(
+            "MasterParam", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any
+        )
+
+        def updated(Param: Any, *, MasterParam: Any = None, **others: Any) -> Any:
+            if MasterParam is None:
+                return function(Param=Param, **others)
+            grad = others.pop("Grad")
+            grad = so.cast(_dense(grad), dtype=MasterParam.dtype)
+            found = function(Param=MasterParam, Grad=grad, **others)
+            new, *states = found if isinstance(found, tuple) else (found,)
+            values = (so.cast(new, dtype=Param.dtype), *states)
+            return {**dict(zip(outputs.split(), values, strict=False)), "MasterParamOut": new}
+
+        every = [*parameters[:first], extra, *parameters[first:]]
+        updated.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+        updated.__name__ = function.__name__
+        operator(outputs=f"{outputs} MasterParamOut", **settings)(updated)
+        return function
+
+    return define
 
 
 def _rate(learning_rate: Any) -> Any:
@@ -30,6 +69,14 @@ def _dense(grad: Any) -> Any:
 def _moved(param: Any, step: Any) -> Any:
     """Returns ``param - step`` in the dtype of the parameter."""
     return so.cast(so.subtract(param, step), dtype=param.dtype)
+
+
+def _unless(skips: Any, old: Sequence[Any], new: Sequence[Any]) -> tuple[Any, ...]:
+    """Returns new values, or the old ones if an update is skipped."""
+    if skips is None:
+        return tuple(new)
+    skip = so.reshape(skips, shape=())
+    return tuple(so.where(skip, one, other) for one, other in zip(old, new, strict=True))
 
 
 def _average(old: Any, new: Any, weight: Any) -> Any:
@@ -53,12 +100,12 @@ def _named_rows(grad: Any, like: Any) -> Any:
     return so.not_equal(so.momentum(ones, rows, ones, 0.0, mu=0.5, lazy=True)[1], 1.0)
 
 
-@operator(outputs="ParamOut", ignored="multi_precision")
+@_update("ParamOut", ignored="multi_precision")
 def sgd(Param: Any, Grad: Any, LearningRate: Any) -> Any:
     return so.sgd(Param, Grad, _rate(LearningRate))
 
 
-@operator(outputs="ParamOut VelocityOut", ignored="multi_precision")
+@_update("ParamOut VelocityOut", ignored="multi_precision")
 def momentum(
     Param: Any,
     Grad: Any,
@@ -92,13 +139,12 @@ def lars_momentum(
     *,
     mu: float,
     lars_coeff: float = 0.001,
-    lars_weight_decay: Sequence[float] | float = 0.0005,
+    lars_weight_decay: Any = (0.0005,),
     epsilon: float = 0.0,
     rescale_grad: float = 1.0,
 ) -> Any:
-    decays = (
-        [lars_weight_decay] if isinstance(lars_weight_decay, float) else list(lars_weight_decay)
-    )
+    one = isinstance(lars_weight_decay, (int, float))  # in 1.8
+    decays = [lars_weight_decay] if one else list(lars_weight_decay)
     steps = [
         _lars(*each, mu, lars_coeff, decays[i if len(decays) > 1 else 0], epsilon, rescale_grad)
         for i, each in enumerate(zip(Param, Grad, Velocity, LearningRate, strict=True))
@@ -126,8 +172,8 @@ def _lars(
     return _moved(param, velocity), velocity
 
 
-@operator(
-    outputs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
+@_update(
+    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
     ignored=_MIXED,
 )
 def adam(
@@ -167,15 +213,11 @@ def adam(
             for new, old in zip(results, (Param, Moment1, Moment2), strict=True)
         ]
     results += powers
-    if SkipUpdate is not None:
-        skips = so.reshape(SkipUpdate, shape=())
-        old = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow)
-        results = [so.where(skips, one, new) for one, new in zip(old, results, strict=True)]
-    return tuple(results)
+    return _unless(SkipUpdate, (Param, Moment1, Moment2, Beta1Pow, Beta2Pow), results)
 
 
-@operator(
-    outputs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
+@_update(
+    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
     ignored=_MIXED,
 )
 def adamw(
@@ -227,7 +269,7 @@ def adamw(
     return (so.where(so.reshape(SkipUpdate, shape=()), Param, new[0]), *new[1:])
 
 
-@operator(outputs="ParamOut MomentOut InfNormOut", ignored="multi_precision")
+@_update("ParamOut MomentOut InfNormOut", ignored="multi_precision")
 def adamax(
     Param: Any,
     Grad: Any,
@@ -247,7 +289,7 @@ def adamax(
     return _moved(Param, rate * moment / norm), moment, norm
 
 
-@operator(outputs="ParamOut MomentOut", ignored="multi_precision")
+@_update("ParamOut MomentOut", ignored="multi_precision")
 def adagrad(Param: Any, Grad: Any, Moment: Any, LearningRate: Any, *, epsilon: float = 1e-6) -> Any:
     grad = _dense(Grad)
     moment = Moment + so.square(grad)
@@ -269,7 +311,7 @@ def decayed_adagrad(
     return _moved(Param, _rate(LearningRate) * grad / (so.sqrt(moment) + epsilon)), moment
 
 
-@operator(outputs="ParamOut AvgSquaredGradOut AvgSquaredUpdateOut", ignored="multi_precision")
+@_update("ParamOut AvgSquaredGradOut AvgSquaredUpdateOut", ignored="multi_precision")
 def adadelta(
     Param: Any,
     Grad: Any,
@@ -288,7 +330,7 @@ def adadelta(
     return _moved(Param, scaled), squares, updates
 
 
-@operator(outputs="ParamOut MomentOut MeanSquareOut MeanGradOut", ignored="multi_precision")
+@_update("ParamOut MomentOut MeanSquareOut MeanGradOut", ignored="multi_precision")
 def rmsprop(
     Param: Any,
     Grad: Any,
@@ -336,8 +378,8 @@ def ftrl(
     return tuple(so.where(named, new, one) for new, one in zip(results, old, strict=True))
 
 
-@operator(
-    outputs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
+@_update(
+    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
     ignored="multi_precision",
 )
 def lamb(
@@ -348,25 +390,31 @@ def lamb(
     Moment2: Any,
     Beta1Pow: Any,
     Beta2Pow: Any,
+    SkipUpdate: Any = None,
     *,
     weight_decay: float,
     beta1: float = 0.9,
     beta2: float = 0.999,
     epsilon: float = 1e-6,
     always_adapt: bool = False,
+    call: Any,
 ) -> Any:
     grad = _dense(Grad)
     moment1 = _average(Moment1, grad, beta1)
     moment2 = _average(Moment2, so.square(grad), beta2)
-    ahead = moment1 / (1 - _rate(Beta1Pow))
-    root = so.sqrt(moment2 / (1 - _rate(Beta2Pow)))
+    ahead, square = moment1, moment2
+    if corrects_lamb(call):
+        ahead = moment1 / (1 - _rate(Beta1Pow))
+        square = moment2 / (1 - _rate(Beta2Pow))
+    root = so.sqrt(square)
     trust = ahead / (root + epsilon) + weight_decay * Param
     size, length = so.global_norm(Param), so.global_norm(trust)
     adapts = always_adapt or weight_decay > 0
     both = so.logical_and(so.greater(size, 0.0), so.greater(length, 0.0))
     ratio = so.where(both, size / so.where(both, length, 1.0), 1.0) if adapts else 1.0
     new = _moved(Param, _rate(LearningRate) * ratio * trust)
-    return new, moment1, moment2, Beta1Pow * beta1, Beta2Pow * beta2
+    results = (new, moment1, moment2, Beta1Pow * beta1, Beta2Pow * beta2)
+    return _unless(SkipUpdate, (Param, Moment1, Moment2, Beta1Pow, Beta2Pow), results)
 
 
 @operator(outputs="ParamOut", ignored="multi_precision")

@@ -23,20 +23,57 @@ _COUNTS_WINDOW = 2_000_000
 """Before this release an inclusive average always divides by the size of the window."""
 
 
-@operator("pool2d", "pool3d", ignored=_FUSED)
-def pool(
+def _pooling(count: int, name: str, layout: str) -> None:
+    """Defines pooling over a number of spatial axes."""
+
+    @operator(name, ignored=_FUSED)
+    def composed(
+        X: Any,
+        *,
+        pooling_type: str = "max",
+        ksize: Sequence[int],
+        global_pooling: bool = False,
+        strides: Sequence[int] = (1,) * count,
+        paddings: Sequence[int] = (0,) * count,
+        exclusive: bool = True,
+        adaptive: bool = False,
+        ceil_mode: bool = False,
+        data_format: str = layout,
+        padding_algorithm: str = "EXPLICIT",
+        call: Any,
+    ) -> Any:
+        return _pooled(
+            X,
+            pooling_type,
+            ksize,
+            global_pooling,
+            strides,
+            paddings,
+            exclusive,
+            adaptive,
+            ceil_mode,
+            data_format,
+            padding_algorithm,
+            call,
+        )
+
+
+_pooling(2, "pool2d", "NCHW")
+_pooling(3, "pool3d", "NCDHW")
+
+
+def _pooled(
     X: Any,
-    *,
-    pooling_type: str = "max",
+    pooling_type: str,
     ksize: Sequence[int],
-    global_pooling: bool = False,
-    strides: Sequence[int] = (1, 1),
-    paddings: Sequence[int] = (0, 0),
-    exclusive: bool = True,
-    adaptive: bool = False,
-    ceil_mode: bool = False,
-    data_format: str = "NCHW",
-    padding_algorithm: str = "EXPLICIT",
+    global_pooling: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    exclusive: bool,
+    adaptive: bool,
+    ceil_mode: bool,
+    data_format: str,
+    padding_algorithm: str,
     call: Any,
 ) -> Any:
     if pooling_type not in ("max", "avg"):
@@ -108,17 +145,35 @@ def _counts(
     return counts
 
 
-@operator("max_pool2d_with_index", "max_pool3d_with_index", outputs="Out Mask", ignored=_FUSED)
-def max_pool_with_index(
+def _pooling_with_index(count: int, name: str) -> None:
+    @operator(name, outputs="Out Mask", ignored=_FUSED)
+    def composed(
+        X: Any,
+        *,
+        ksize: Sequence[int],
+        global_pooling: bool = False,
+        adaptive: bool = False,
+        ceil_mode: bool = False,
+        strides: Sequence[int] = (1,) * count,
+        paddings: Sequence[int] = (0,) * count,
+    ) -> Any:
+        return _largest(X, ksize, global_pooling, adaptive, ceil_mode, strides, paddings)
+
+
+_pooling_with_index(2, "max_pool2d_with_index")
+_pooling_with_index(3, "max_pool3d_with_index")
+
+
+def _largest(
     X: Any,
-    *,
     ksize: Sequence[int],
-    global_pooling: bool = False,
-    adaptive: bool = False,
-    ceil_mode: bool = False,
-    strides: Sequence[int] = (1, 1),
-    paddings: Sequence[int] = (0, 0),
-) -> Any:
+    global_pooling: bool,
+    adaptive: bool,
+    ceil_mode: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+) -> tuple[Any, Any]:
+    """Returns the largest entries of windows, and their places."""
     lengths = tuple(X.shape[2:])
     if adaptive and not global_pooling:
         out = so.adaptive_max_pooling(X, output_size=tuple(ksize))

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax.numpy as jnp
-
 import symop as so
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
-from symop.interop.paddle.ops.sequences import last_offsets, like, ragged
+from symop.interop.paddle.ops.sequences import Layout, last_offsets, like, ragged
 from symop.interop.paddle.values import data_of
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -30,37 +28,66 @@ def _function(name: str | int) -> Callable[..., Any]:
 # Ragged sequences ----------------------------------------------------------------------------
 
 
+Step = Callable[[Sequence[Any], Any], tuple[Sequence[Any], Sequence[Any]]]
+"""Takes states and rows, one for each sequence, and returns new states and what it writes."""
+
+
 def _over_sequences(
-    x: Any,
-    step: Callable[..., tuple[Sequence[Any], Sequence[Any]]],
-    initial: Sequence[Any],
-    reverse: bool,
+    call: Any, x: Any, step: Step, initial: Sequence[Any], reverse: bool
 ) -> list[Any]:
     """Returns what a step writes for each row of ragged sequences.
 
+    Sequences are padded to a bound on their lengths, so that a step takes a row of each. Without a
+    bound, which only a graph without feeds lacks, each step takes one row.
+
     Args:
+        call: the call, which knows what is fed.
         x: the sequences.
-        step: takes the states and a row, and returns the new states and what it writes.
+        step: what happens to a row of each sequence.
         initial: the states with which each sequence starts, a row for each.
         reverse: whether sequences run from their ends.
     """
-    offsets, rows = last_offsets(x), x.data.shape[0]
-    data = so.sequence_reverse(x.data, offsets=offsets) if reverse else x.data
-    ids = so.sequence_ids(offsets, total_length=rows)
-    starts = so.equal(jnp.arange(rows, dtype=jnp.int32), so.take(offsets, ids, mode="clip"))
-    fresh = [so.take(one, ids, axis=0, mode="clip") for one in initial]
+    layout = Layout(call, x, reverse)
+    if layout.longest == x.data.shape[0] and layout.count > 1:
+        outputs = _row_by_row(x, layout, step, initial, reverse)
+    else:
+        outputs = _side_by_side(x, layout, step, initial)
+    return [like(x, one) for one in outputs]
+
+
+def _side_by_side(x: Any, layout: Layout, step: Step, initial: Sequence[Any]) -> list[Any]:
+    """Runs all sequences at once."""
 
     def body(states: Any, row: Any) -> tuple[Any, Any]:
-        current, begins, *own = row
-        held = [so.where(begins, new, old) for new, old in zip(own, states, strict=True)]
+        current, goes_on = row
+        after, out = step(states, current)
+        kept = (so.where(goes_on, new, old) for new, old in zip(after, states, strict=True))
+        return tuple(kept), tuple(out)
+
+    series = (layout.series(x.data), so.expand_dims(layout.inside, axis=2))
+    _, outputs = so.sym.scan(body, tuple(initial), series)
+    return [layout.rows(one) for one in outputs]
+
+
+def _row_by_row(
+    x: Any, layout: Layout, step: Step, initial: Sequence[Any], reverse: bool
+) -> list[Any]:
+    """Runs one row after the other."""
+    offsets = last_offsets(x)
+    data = so.sequence_reverse(x.data, offsets=offsets) if reverse else x.data
+    fresh = [so.take(one, layout.ids, axis=0, mode="clip") for one in initial]
+
+    def body(states: Any, row: Any) -> tuple[Any, Any]:
+        current, begins, *first = row
+        held = [so.where(begins, new, old) for new, old in zip(first, states, strict=True)]
         after, out = step(held, current)
         return tuple(after), tuple(out)
 
     zeros = tuple(so.zeros(shape=one.shape[1:], dtype=x.data.dtype) for one in initial)
-    _, outputs = so.sym.scan(body, zeros, (data, starts, *fresh))
+    _, outputs = so.sym.scan(body, zeros, (data, so.equal(layout.own, 0), *fresh))
     if reverse:
         outputs = [so.sequence_reverse(one, offsets=offsets) for one in outputs]
-    return [like(x, one) for one in outputs]
+    return list(outputs)
 
 
 def _initial(x: Any, given: Any, width: int) -> Any:
@@ -88,6 +115,7 @@ def lstm(
     gate_activation: str = "sigmoid",
     cell_activation: str = "tanh",
     candidate_activation: str = "tanh",
+    call: Any,
 ) -> Any:
     x, weight = ragged("lstm", Input), data_of(Weight)
     width = weight.shape[0]
@@ -106,7 +134,7 @@ def lstm(
         return (out, cell), (out, cell, gates, before)
 
     initial = [_initial(x, one, width) for one in (H0, C0)]
-    hidden, cell, gates, before = _over_sequences(gated, step, initial, is_reverse)
+    hidden, cell, gates, before = _over_sequences(call, gated, step, initial, is_reverse)
     return hidden, cell, gates.data, before.data
 
 
@@ -152,6 +180,7 @@ def lstmp(
     cell_activation: str = "tanh",
     candidate_activation: str = "tanh",
     proj_activation: str = "tanh",
+    call: Any,
 ) -> Any:
     x, weight, projection = ragged("lstmp", Input), data_of(Weight), data_of(ProjWeight)
     width, shown = projection.shape
@@ -175,7 +204,7 @@ def lstmp(
         return (new, cell), (new, cell, gates, before, out)
 
     initial = [_initial(x, H0, shown), _initial(x, C0, width)]
-    projected, cell, *rest = _over_sequences(gated, step, initial, is_reverse)
+    projected, cell, *rest = _over_sequences(call, gated, step, initial, is_reverse)
     return projected, cell, *(one.data for one in rest)
 
 
@@ -195,6 +224,7 @@ def gru(
     activation: str = "tanh",
     gate_activation: str = "sigmoid",
     origin_mode: bool = False,
+    call: Any,
 ) -> Any:
     x, weight = ragged("gru", Input), data_of(Weight)
     width = weight.shape[0]
@@ -206,7 +236,7 @@ def gru(
         return (new,), (new, gates, reset)
 
     initial = [_initial(x, H0, width)]
-    hidden, gates, reset = _over_sequences(like(x, sums), step, initial, is_reverse)
+    hidden, gates, reset = _over_sequences(call, like(x, sums), step, initial, is_reverse)
     return hidden, gates.data, reset.data, hidden.data
 
 
@@ -280,7 +310,7 @@ def rnn(
     *,
     dropout_prob: float = 0.0,
     is_bidirec: bool = False,
-    hidden_size: int = 10,
+    hidden_size: int = 100,
     num_layers: int = 1,
     mode: str = "RNN_TANH",
     is_test: bool = False,

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import symop as so
-from symop.interop.paddle.operators import operator
+from symop.interop.paddle.operators import Values, operator
 from symop.interop.paddle.ops.dtypes import dtype_of
 from symop.interop.paddle.ops.versions import scalar
+from symop.interop.paddle.values import numbers
 
 
 @operator()
@@ -28,10 +29,16 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+_BY_AXES = frozenset({"reduce_amax", "reduce_amin"})
+"""Reductions that read ``dim`` alone, where no axis stands for all of them."""
+
+
 def _reduction(name: str, function: Callable[..., Any]) -> None:
-    @operator(name)
+    @operator(name, no_gradient="AxisTensor AxisTensorList")
     def composed(
         X: Any,
+        AxisTensor: Any = None,
+        AxisTensorList: Values | None = None,
         *,
         dim: Sequence[int] = (0,),
         keep_dim: bool = False,
@@ -40,7 +47,11 @@ def _reduction(name: str, function: Callable[..., Any]) -> None:
         out_dtype: int = -1,
         call: Any,
     ) -> Any:
-        axis = _axes(X, dim, reduce_all)
+        if AxisTensorList:
+            dim = [numbers(f"{name}: AxisTensorList", one)[0] for one in AxisTensorList]
+        elif AxisTensor is not None:
+            dim = numbers(f"{name}: AxisTensor", AxisTensor)
+        axis = _axes(X, dim, reduce_all and name not in _BY_AXES)
         x = X if in_dtype == -1 else so.cast(X, dtype=dtype_of(in_dtype))
         result = scalar(call, function(x, axis=axis, keepdims=keep_dim))
         return result if out_dtype == -1 else so.cast(result, dtype=dtype_of(out_dtype))

@@ -1,7 +1,7 @@
 """Ragged sequences: the operators that read offsets.
 
 The lengths of axes are known when a program is compiled. Where the number of rows of a result
-follows from offsets or lengths, these must therefore not depend on what is fed.
+follows from offsets, lengths or tokens, the program is compiled for those that are fed.
 """
 
 from collections.abc import Sequence
@@ -42,6 +42,44 @@ def _symbolic(offsets: Any) -> Any:
 def last_offsets(x: Any) -> Any:
     """Returns the offsets that count steps."""
     return _symbolic(x.lod[-1])
+
+
+class Layout:
+    """Ragged sequences side by side: series of steps, each with a row of every sequence.
+
+    Attributes:
+        longest: the number of steps.
+        count: the number of sequences.
+        lengths: the lengths of the sequences.
+        ids: the sequence of each row.
+        own: the step of each row within its sequence.
+        inside: for each step which sequences have it.
+    """
+
+    def __init__(self, call: Any, x: Any, reverse: bool = False) -> None:
+        """Lays out the sequences of ``x``; with ``reverse`` their ends come first."""
+        offsets, rows = last_offsets(x), x.data.shape[0]
+        self.longest = call.translation.facts.bound(offsets, rows)
+        self.count = offsets.shape[0] - 1
+        self.lengths = so.sequence_lengths(offsets)
+        self.ids = so.sequence_ids(offsets, total_length=rows)
+        self.own = jnp.arange(rows, dtype=jnp.int32) - so.take(offsets, self.ids, mode="clip")
+        steps = jnp.arange(self.longest, dtype=jnp.int32)[:, None]
+        self.inside = so.less(steps, self.lengths)
+        begin = so.slice_axis(offsets, axis=0, begin=0, end=self.count)
+        places = begin + (self.lengths - 1 - steps if reverse else steps)
+        self._places = so.clip(places, low=0, high=max(rows - 1, 0))
+        last = so.take(self.lengths, self.ids, mode="clip") - 1
+        self._flat = (last - self.own if reverse else self.own) * self.count + self.ids
+
+    def series(self, data: Any) -> Any:
+        """Returns rows as a series of shape (steps, sequences, ...)."""
+        return so.take(data, self._places, axis=0)
+
+    def rows(self, series: Any) -> Any:
+        """Returns the rows of a series."""
+        flat = so.reshape(series, shape=(self.longest * self.count, *series.shape[2:]))
+        return so.take(flat, self._flat, axis=0)
 
 
 _POOLS: dict[str, Any] = {
@@ -208,6 +246,16 @@ def sequence_pad(X: Any, PadValue: Any, *, padded_length: int = -1) -> Any:
     value = data_of(PadValue)
     value = so.reshape(value, shape=()) if value.size == 1 else value
     return so.where(mask, padded, value), lengths
+
+
+@operator(ragged=True, no_gradient="X")
+def sequence_erase(X: Any, *, tokens: Sequence[int] = ()) -> Any:
+    x = ragged("sequence_erase", X)
+    ids = known("sequence_erase: X", x)
+    offsets = known("sequence_erase: the offsets of X", last_offsets(x))
+    kept = ~np.isin(ids.reshape(len(ids), -1)[:, 0], np.asarray(tokens, ids.dtype))
+    bounds = np.concatenate([[0], np.cumsum(kept)])[offsets].astype(np.int32)
+    return so.LoDTensor(jnp.asarray(ids[kept]), (*x.lod[:-1], bounds))
 
 
 @operator(ragged=True, no_gradient="Length")

@@ -1,16 +1,17 @@
 """Shapes: reshaping, transposing, slicing, joining and splitting."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 import symop as so
+from symop.interop.paddle.arrays import position
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
 from symop.interop.paddle.ops.versions import scalar
-from symop.interop.paddle.values import numbers
+from symop.interop.paddle.values import data_of, is_constant, numbers
 
 
 def _shape_memory(x: Any) -> Any:
@@ -59,10 +60,16 @@ def squeeze2(X: Any, *, axes: Sequence[int] = ()) -> Any:
     return so.reshape(X, shape=tuple(lengths)), _shape_memory(X)
 
 
-@operator("unsqueeze2", "unsqueeze", outputs="Out XShape")
-def unsqueeze2(X: Any, *, axes: Sequence[int]) -> Any:
+@operator("unsqueeze2", "unsqueeze", outputs="Out XShape", no_gradient="AxesTensor AxesTensorList")
+def unsqueeze2(
+    X: Any,
+    AxesTensor: Any = None,
+    AxesTensorList: Values | None = None,
+    *,
+    axes: Sequence[int] = (),
+) -> Any:
     lengths = list(X.shape)
-    for one in axes:
+    for one in _given("unsqueeze2: axes", axes, AxesTensor, AxesTensorList):
         lengths.insert(one if one >= 0 else len(lengths) + 1 + one, 1)
     return so.reshape(X, shape=tuple(lengths)), _shape_memory(X)
 
@@ -127,15 +134,28 @@ def split(
     ]
 
 
-@operator(ignored="infer_flags")
+@operator(
+    no_gradient="StartsTensor EndsTensor StartsTensorList EndsTensorList", ignored="infer_flags"
+)
 def slice(
     Input: Any,
+    StartsTensor: Any = None,
+    EndsTensor: Any = None,
+    StartsTensorList: Values | None = None,
+    EndsTensorList: Values | None = None,
     *,
     axes: Sequence[int],
     starts: Sequence[int] = (),
     ends: Sequence[int] = (),
     decrease_axis: Sequence[int] = (),
 ) -> Any:
+    """Takes a range of each axis; an entry of a dropped axis may have a computed place."""
+    first = _positions(starts, StartsTensor, StartsTensorList)
+    dropped = [at for at, one in zip(axes, first, strict=True) if not isinstance(one, int)]
+    if dropped and set(dropped) <= set(decrease_axis):
+        return _entries(Input, dict(zip(axes, first, strict=True)), axes, ends, decrease_axis)
+    starts = _given("slice: starts", starts, StartsTensor, StartsTensorList)
+    ends = _given("slice: ends", ends, EndsTensor, EndsTensorList)
     begin: list[int | None] = [None] * Input.ndim
     end: list[int | None] = [None] * Input.ndim
     for axis, start, stop in zip(axes, starts, ends, strict=True):
@@ -147,14 +167,47 @@ def slice(
     return so.reshape(result, shape=tuple(kept)) if decrease_axis else result
 
 
-@operator()
-def expand(X: Any, *, expand_times: Sequence[int]) -> Any:
-    return so.tile(X, repetitions=tuple(expand_times))
+def _positions(attribute: Sequence[int], tensor: Any, tensors: Values | None) -> list[Any]:
+    """Returns numbers: ints where they are known, otherwise scalars."""
+    if tensors:
+        return [position(one) for one in tensors]
+    if tensor is None:
+        return list(attribute)
+    if is_constant(tensor):
+        return numbers("slice", tensor)
+    return [position(so.slice_axis(tensor, axis=0, begin=i, end=i + 1)) for i in range(tensor.size)]
 
 
-@operator(no_gradient="Input")
+def _entries(
+    x: Any, first: Mapping[int, Any], axes: Sequence[int], ends: Sequence[int], drop: Sequence[int]
+) -> Any:
+    """Returns a slice with one entry of each dropped axis, whose place may be computed."""
+    kept = {axis: stop for axis, stop in zip(axes, ends, strict=True) if axis not in drop}
+    starts = [first[axis] for axis in kept]
+    result = slice(x, axes=[*kept], starts=starts, ends=[*kept.values()]) if kept else x
+    for axis in sorted(drop, reverse=True):
+        at = first[axis]
+        if not isinstance(at, int):
+            at = so.where(so.less(at, 0), so.add(at, x.shape[axis]), at)
+        result = so.take(result, at, axis=axis)
+    return result
+
+
+@operator(no_gradient="ExpandTimes expand_times_tensor")
+def expand(
+    X: Any,
+    ExpandTimes: Any = None,
+    expand_times_tensor: Values | None = None,
+    *,
+    expand_times: Sequence[int] = (),
+) -> Any:
+    times = _given("expand", expand_times, ExpandTimes, expand_times_tensor)
+    return so.tile(X, repetitions=tuple(times))
+
+
+@operator(no_gradient="Input", ragged=True)
 def shape(Input: Any) -> Any:
-    return jnp.asarray(Input.shape, jnp.int32)
+    return jnp.asarray(data_of(Input).shape, jnp.int32)
 
 
 @operator(no_gradient="Input")
@@ -235,8 +288,9 @@ def _slices(x: Any, axis: int) -> Values:
 
 
 @operator()
-def flip(X: Any, *, axis: Sequence[int]) -> Any:
-    return so.flip(X, axis=tuple(axis))
+def flip(X: Any, *, axis: Sequence[int] = (), dims: Sequence[int] = ()) -> Any:
+    """Reverses axes, which 1.8 calls ``dims``."""
+    return so.flip(X, axis=tuple(axis) or tuple(dims))
 
 
 @operator("reverse")
@@ -246,18 +300,32 @@ def reverse(X: Any, *, axis: Sequence[int]) -> Any:
 
 @operator(no_gradient="ShiftsTensor")
 def roll(
-    X: Any, ShiftsTensor: Any = None, *, shifts: Sequence[int] = (), axis: Sequence[int] = ()
+    X: Any,
+    ShiftsTensor: Any = None,
+    *,
+    shifts: Sequence[int] = (),
+    axis: Sequence[int] = (),
+    dims: Sequence[int] = (),
 ) -> Any:
+    """Moves entries along axes, which 1.8 calls ``dims``."""
+    axis = axis or dims
     steps = shifts if ShiftsTensor is None else numbers("roll: ShiftsTensor", ShiftsTensor)
     return so.roll(X, shift=tuple(steps), axis=tuple(axis)) if axis else so.roll(X, shift=steps[0])
 
 
-@operator(no_gradient="StartsTensor EndsTensor StridesTensor", ignored="infer_flags")
+@operator(
+    no_gradient="StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList "
+    "StridesTensorList",
+    ignored="infer_flags",
+)
 def strided_slice(
     Input: Any,
     StartsTensor: Any = None,
     EndsTensor: Any = None,
     StridesTensor: Any = None,
+    StartsTensorList: Values | None = None,
+    EndsTensorList: Values | None = None,
+    StridesTensorList: Values | None = None,
     *,
     axes: Sequence[int],
     starts: Sequence[int] = (),
@@ -266,11 +334,11 @@ def strided_slice(
     decrease_axis: Sequence[int] = (),
 ) -> Any:
     where = (
-        _given("strided_slice", attribute, tensor, None)
-        for attribute, tensor in (
-            (starts, StartsTensor),
-            (ends, EndsTensor),
-            (strides, StridesTensor),
+        _given("strided_slice", attribute, tensor, tensors)
+        for attribute, tensor, tensors in (
+            (starts, StartsTensor, StartsTensorList),
+            (ends, EndsTensor, EndsTensorList),
+            (strides, StridesTensor, StridesTensorList),
         )
     )
     result = Input

@@ -6,7 +6,8 @@ import symop as so
 from symop.interop.paddle.operators import operator
 
 _REMOTE = (
-    "is_distributed remote_prefetch trainer_id epmap height_sections table_names "
+    "is_test table_class is_distributed remote_prefetch trainer_id epmap height_sections "
+    "table_names "
     "entry_config entry slot"
 )
 

@@ -26,6 +26,11 @@ def scalar(call: Any, value: Any) -> Any:
     return so.reshape(value, shape=(1,)) if keeps_axis(call) and not value.ndim else value
 
 
+def corrects_lamb(call: Any) -> bool:
+    """Returns whether LAMB corrects its averages for their start at zero."""
+    return version_of(call) >= _ADAM
+
+
 def scales_epsilon(call: Any) -> bool:
     """Returns whether Adam adds ``epsilon * sqrt(1 - beta2^t)`` to the root."""
     return version_of(call) >= _ADAM
