@@ -578,7 +578,7 @@ def test_a_choice(x, value, slope):
     executor = mx.sym.load_json(json.dumps(COND)).simple_bind(mx.cpu(), x=(1,))
     (found,) = executor.forward(is_train=True, x=np.array([x]))
     assert found.asscalar() == value
-    executor.backward()
+    executor.backward(mx.nd.ones(1))
     assert executor.grad_dict["x"].asscalar() == slope
 
 

@@ -60,6 +60,14 @@ class _Forward(NamedTuple):
     residuals: list[Any]
 
 
+class _Pass(NamedTuple):
+    """A pass for prediction, so that it can be repeated with residuals."""
+
+    values: list[Any]
+    root: Any
+    offset: Any
+
+
 class Settings(NamedTuple):
     """How an executor computes and holds its arrays.
 
@@ -144,6 +152,8 @@ class Executor:
             self._seen.trust(own, own)
         self._kept: _Forward | None = None
         self._trained = False
+        self._predicted: _Pass | None = None
+        self._mode = trained
 
     def _placed(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """Returns arrays on the devices of the mesh, if there is one."""
@@ -193,11 +203,44 @@ class Executor:
             with current(self._placement):
                 outputs, new = mode.run(values, root, offset)
             kept = None
+        self._predicted = None if is_train else _Pass(values, root, offset)
         if self._placement is not None:
             self._placement.finished(outputs)
         self._update(dict(zip(mode.updated, new, strict=True)))
         self.outputs, self._kept, self._trained = outputs, kept, bool(is_train)
+        self._mode = mode
         return self.outputs
+
+    def repeat_with_residuals(self) -> None:
+        """Lets ``backward`` follow a forward pass without ``is_train``, whose gradients it gives.
+
+        The last pass is repeated with the values and the random numbers that it had. There is no
+        effect after a pass for training.
+
+        Raises:
+            GradientError: No forward pass precedes.
+        """
+        if self._predicted is None:
+            if not self._trained:
+                raise GradientError("backward: forward must come first, got none")
+            return
+        if self._kept is None and self._wanted():
+            half = self._mode.half(self._wanted())
+            with current(self._placement):
+                _, residuals, _ = half.forward(*self._predicted)
+            self._kept = _Forward([self._predicted.values[i] for i in half.kept], residuals)
+        self._trained = True
+
+    def read_cotangents(self) -> list[bool]:
+        """Returns for each output whether its cotangent changes a gradient.
+
+        Those of loss layers do not.
+        """
+        mode, wanted = self._mode, self._wanted()
+        if not wanted:
+            return [False] * len(mode.settled.outputs)
+        read = dict(zip(mode.differentiable, mode.half(wanted).read, strict=True))
+        return [read.get(i, False) for i in range(len(mode.settled.outputs))]
 
     def backward(self, out_grads: Any = None) -> None:
         """Computes gradients into ``grad_dict``, according to each argument's request.
@@ -221,7 +264,7 @@ class Executor:
 
     def _backward(self, out_grads: Any) -> None:
         assert self._kept is not None
-        mode = self._modes[True]
+        mode = self._mode
         wanted = self._wanted()
         heads = self._heads(out_grads, mode)
         half, spent = mode.half(wanted), self._spent(heads)
@@ -471,6 +514,7 @@ class _Halves:
             n for n in typed_grad(ys, xs, heads, "zero", (), mode.remat, last=True) if n is not None
         ]
         cut = _cut(gradients, heads)
+        self._gradients, self._heads = gradients, heads
         self.count = len(settled.outputs)
         crossing = set(cut)
         self.kept = [i for i, node in enumerate(mode.order) if node in crossing]
@@ -478,6 +522,7 @@ class _Halves:
         first = mode.placing(mode.plan([*settled.outputs, *carried], mode.order, updating=True))
         known = [*(mode.order[i] for i in self.kept), *carried, *heads]
         second = mode.plan(gradients, known, updating=False)
+        self._known, self._second = known, second
 
         def forward(values: list[Any], root: Any, offset: Any) -> Any:
             results, new = first(values, root, offset)
@@ -500,6 +545,18 @@ class _Halves:
         self.forward: Call = jax.jit(forward)
         self._backward: Call = jax.jit(backward)
         self._backward_over = DonatingStep(over, keep_unused=True)
+
+    @functools.cached_property
+    def read(self) -> list[bool]:
+        """Whether each cotangent is read by the gradients, or by a kernel that they call."""
+        below = set(topological(self._gradients))
+        if not any(head in below for head in self._heads):
+            return [False] * len(self._heads)
+        types = [jax.ShapeDtypeStruct(one.type.shape, one.type.dtype) for one in self._known]
+        traced = jax.make_jaxpr(lambda values: self._second(values)[0])(types).jaxpr
+        used = {id(one) for call in traced.eqns for one in call.invars}
+        used |= {id(one) for one in traced.outvars}
+        return [id(one) in used for one in traced.invars[len(traced.invars) - len(self._heads) :]]
 
     def backward(self, *values: list[Any]) -> list[Any]:
         """Returns gradients from variables and residuals of the forward pass, and cotangents."""

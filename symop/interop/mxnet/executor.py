@@ -5,6 +5,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+
+from registry.types import is_inexact
+from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.calling_back import awaited, calls_back
 from symop.interop.mxnet.calls import as_shape
 from symop.interop.mxnet.errors import MXNetError, require_known
@@ -16,6 +21,7 @@ from symop.interop.mxnet.ndarray import (
     array_of,
     hold_together,
     raising,
+    resized,
     zeros_of,
 )
 from symop.interop.mxnet.translating import translated
@@ -34,6 +40,8 @@ class Executor:
         aux_dict: arrays of the auxiliary states, which a forward pass for training updates.
             Arrays that operators such as ``sgd_mom_update`` change in place are updated by every
             forward pass.
+        outputs: the results of the last ``forward``, which each pass overwrites; zeros before the
+            first.
         graph: the symbol of the catalogue that it runs.
         calls_back: whether the graph calls user code, in which case passes are synchronous.
 
@@ -64,10 +72,11 @@ class Executor:
         self._heads, self._requests = list(heads), dict(requests)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
         self._written = written(self.graph)
+        self._moving = self._differentiable()
         self._inner = raising(self.graph.bind)(
             {name: one.value for name, one in self.arg_dict.items()},
-            {name: self._gradient(name).value for name, one in requests.items() if one != "null"},
-            self._requests,
+            {name: self._gradient(name).value for name in self._moving},
+            {n: one if n in self._moving else "null" for n, one in self._requests.items()},
             {name: one.value for name, one in self.aux_dict.items()},
         )
         passes = self._inner.forward, self._gradients
@@ -84,6 +93,16 @@ class Executor:
             {name: one.shape for name, one in every.items()},
             {name: one.dtype for name, one in every.items()},
         )
+
+    def _differentiable(self) -> list[str]:
+        """The arguments with a gradient that need not be zero."""
+        if not any(one.type.differentiable for one in self.graph.nodes):
+            return []
+        return [
+            name
+            for name, request in self._requests.items()
+            if request != "null" and is_inexact(np.dtype(self.arg_dict[name].dtype))
+        ]
 
     def _gradient(self, name: str) -> NDArray:
         result = self.grad_dict[name]
@@ -104,14 +123,18 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """The results of the last ``forward``; zeros before the first."""
+        """See the class."""
         if self._outputs is None:
             self._outputs = [zeros_of(one.type.shape, one.type.dtype) for one in self.graph.nodes]
         return self._outputs
 
-    @outputs.setter
-    def outputs(self, computed: list[NDArray]) -> None:
-        self._outputs = computed
+    def hold_outputs(self, values: Sequence[Any]) -> list[NDArray]:
+        """Writes JAX arrays to the outputs, and returns these."""
+        if self._outputs is None:
+            self._outputs = [array_of(one) for one in values]
+        else:
+            hold_together(self._outputs, iter(values))
+        return self._outputs
 
     @property
     def aux_arrays(self) -> list[NDArray]:
@@ -137,46 +160,81 @@ class Executor:
         inner = self._inner
         inner.arg_dict.update({name: one.value for name, one in self.arg_dict.items()})
         inner.aux_dict.update({name: one.value for name, one in self.aux_dict.items()})
-        found = self._forward(is_train)
-        outputs = self._outputs = [array_of(one) for one in found]
+        outputs = self.hold_outputs(self._forward(is_train))
         written = list(self.aux_dict if is_train else self._written)
         hold_together(
             [self.aux_dict[name] for name in written], [inner.aux_dict[name] for name in written]
         )
         if self._monitor is not None:
             self._watch(is_train)
-        return outputs
+        return list(outputs)
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Writes the gradients of the last forward pass for training.
+        """Writes the gradients of the last forward pass, in the mode of that pass.
 
         Args:
-            out_grads: cotangents of the outputs: one, a list, or a dict by the names of outputs;
-                defaults to ones, which loss layers ignore.
+            out_grads: cotangents of the outputs: one, a list, or a dict by the names of outputs.
+                Only loss layers, which ignore them, can do without.
             is_train: has no effect: the forward pass determines the mode.
 
         Raises:
-            MXNetError: there was no forward pass for training, or a cotangent does not fit.
+            MXNetError: there was no forward pass, or a cotangent is missing or does not fit.
         """
         del is_train
-        given = out_grads
-        if isinstance(given, Mapping):
-            given = [given.get(name) for name in self._names]
-        if given is not None:
-            listed = given if isinstance(given, (list, tuple)) else [given]
-            given = [
-                None if one is None else array_named(f"backward: cotangent {i}", one).value
-                for i, one in enumerate(listed)
-            ]
-        wanted = [name for name, request in self._requests.items() if request != "null"]
+        wanted = self._moving
         for name in wanted:
             self._inner.grad_dict[name] = self._gradient(name).value
-        found = self._backward(given)
+        found = self._backward(self._cotangents(out_grads))
         hold_together([self._gradient(name) for name in wanted], [found[name] for name in wanted])
+        for name, request in self._requests.items():
+            if name not in wanted and request.startswith("write"):
+                self._gradient(name)[:] = 0
 
-    def _gradients(self, heads: Any) -> Mapping[str, Any]:
-        self._inner.backward(heads)
-        return self._inner.grad_dict
+    def _cotangents(self, given: Any) -> list[Any]:
+        """The given cotangents as JAX arrays, one for each output; None where there is none."""
+        if isinstance(given, Mapping):
+            given = [given.get(name) for name in self._names]
+        listed = list(given) if isinstance(given, (list, tuple)) else [given]
+        found = [
+            None if one is None else array_named(f"backward: cotangent {i}", one).value
+            for i, one in enumerate(listed)
+        ]
+        missing = len(self._names) - len(found)
+        return [*found[: len(self._names)], *[None] * missing]
+
+    def _gradients(self, heads: Sequence[Any]) -> Mapping[str, Any]:
+        inner = self._inner
+        inner.repeat_with_residuals()
+        if self._moving:
+            inner.backward(self._completed(heads))
+        return inner.grad_dict
+
+    def require_losses(self) -> None:
+        """Raises if ``backward`` needs the cotangent of an output."""
+        self._completed([None] * len(self._names))
+
+    def _completed(self, heads: Sequence[Any]) -> list[Any]:
+        """The cotangents of the outputs, with zeros for loss layers, which ignore them.
+
+        Raises:
+            MXNetError: another one is missing.
+        """
+        completed = []
+        outputs = zip(self.graph.nodes, heads, self._inner.read_cotangents(), strict=True)
+        for i, (node, head, read) in enumerate(outputs):
+            if head is None and read:
+                raise MXNetError(
+                    f"backward: out_grads must be given for {self._names[i]!r}, which is not a "
+                    "loss, got none; mx.sym.make_loss makes one"
+                )
+            type = node.type
+            floating = type.differentiable
+            completed.append(
+                head
+                if head is not None
+                else jnp.zeros(type.shape, type.dtype if floating else None)
+            )
+        return completed
 
     # Parameters and shapes
 
@@ -201,10 +259,13 @@ class Executor:
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
     ) -> "Executor":
-        """Creates an executor for inputs of other shapes, over the same parameters.
+        """Creates an executor for inputs of other shapes, over the same memory.
+
+        An array that becomes smaller shares the first entries of the old one; one that becomes
+        larger is new.
 
         Args:
-            partial_shaping: whether unnamed arrays may be replaced by zeros of another shape.
+            partial_shaping: whether unnamed arrays may change their shape.
             allow_up_sizing: whether an array may become larger.
             **kwargs: shapes by name.
 
@@ -230,15 +291,20 @@ class Executor:
                     f"reshape: {name} must not grow from {old.shape} without allow_up_sizing, got "
                     f"{new}"
                 )
-            return zeros_of(new, old.dtype, name)
+            return _resized(name, old, new)
 
-        return Executor(
+        result = Executor(
             self._heads,
             {name: like(name, one) for name, one in self.arg_dict.items()},
             {n: None if one is None else like(n, one) for n, one in self.grad_dict.items()},
             self._requests,
             {name: like(name, one) for name, one in self.aux_dict.items()},
         )
+        result._outputs = [
+            _resized(name, old, node.type.shape)
+            for name, old, node in zip(self._names, self.outputs, result.graph.nodes, strict=True)
+        ]
+        return result
 
     def set_monitor_callback(self, callback: Monitor | None, monitor_all: bool = False) -> None:
         """Sets a function called after each pass with the name and value of every node's outputs.
@@ -263,6 +329,15 @@ class Executor:
         assert self._monitor is not None
         for name, one in zip(names, values if len(names) > 1 else [values], strict=True):
             self._monitor(name, array_of(one))
+
+
+def _resized(name: str, old: NDArray, shape: Shape) -> NDArray:
+    """``old`` in another shape: its first entries, or zeros if it is too small."""
+    if old.shape == shape:
+        return old
+    if math.prod(shape) > old.size:
+        return zeros_of(shape, old.dtype, name)
+    return resized(old, shape)
 
 
 def _write(name: str, own: NDArray, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -369,6 +370,18 @@ def array_named(name: str, value: Any) -> NDArray:
     except (TypeError, ValueError):
         pass
     raise MXNetError(f"{name} must be an array, got {value!r:.80}")
+
+
+def resized(array: NDArray, shape: Sequence[int]) -> NDArray:
+    """The first entries of ``array`` in another shape, in the same memory."""
+    flat = NDArray(so.nd.reshape(array.inner, (array.size,)))
+    array.adopt(flat, None)
+    index = (slice(0, math.prod(shape)),)
+    part = NDArray(flat.inner[index])
+    flat.adopt(part, index)
+    result = NDArray(so.nd.reshape(part.inner, tuple(shape)))
+    part.adopt(result, None)
+    return result
 
 
 def zeros_of(shape: Sequence[int], dtype: Any, name: str = "zeros") -> NDArray:

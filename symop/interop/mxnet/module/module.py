@@ -346,7 +346,8 @@ class Module(BoundModule):
         executor = self._own_executor("update")
         if self._pending is not None:
             (feed, step), self._pending = self._pending, None
-            executor.outputs, self._passed = step.run(feed), False
+            executor.hold_outputs(step.run(feed))
+            self._passed = False
             return
         grads = {
             i: executor.grad_dict[name]
