@@ -31,6 +31,7 @@ from symop.symbol.symbol import Symbol
 
 __all__ = [
     "Function",
+    "NDArray",
     "backward",
     "get_symbol",
     "grad",

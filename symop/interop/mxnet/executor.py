@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.types import is_inexact
+from symop.interop.mxnet.array_memory import resized
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.calling_back import awaited, calls_back
 from symop.interop.mxnet.calls import as_shape
@@ -21,7 +22,6 @@ from symop.interop.mxnet.ndarray import (
     array_of,
     hold_together,
     raising,
-    resized,
     zeros_of,
 )
 from symop.interop.mxnet.translating import translated

@@ -17,6 +17,7 @@ from registry.values import SelectedRows as _SelectedRows
 from symop.interop.mxnet import sparse_arrays as _sparse
 from symop.interop.mxnet.array_calls import caller as _caller
 from symop.interop.mxnet.array_contrib import FUNCTIONS as _CONTRIB
+from symop.interop.mxnet.array_memory import from_numpy
 from symop.interop.mxnet.array_methods import called as _called
 from symop.interop.mxnet.array_methods import moveaxis, split_v2
 from symop.interop.mxnet.array_operators import binary as _binary
@@ -74,7 +75,7 @@ def array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
         given = _np.array(source_array, _np.float32 if dtype is None else dtype)
     except (TypeError, ValueError) as error:
         raise TypeError(f"array: the entries must be numbers, got {source_array!r}") from error
-    return _made(_jnp.asarray(given.reshape(given.shape or (1,))), ctx)
+    return _made(_jnp.asarray(given), ctx)
 
 
 def _made(value: _jax.Array, ctx: _Any) -> NDArray:
@@ -149,13 +150,6 @@ def eye(
 ) -> NDArray:
     """Ones on a diagonal, zeros elsewhere."""
     result: NDArray = _called("_eye")(N=N, M=M, k=k, ctx=ctx, dtype=dtype, **others)
-    return result
-
-
-def from_numpy(ndarray: _np.ndarray, zero_copy: bool = True) -> NDArray:
-    """An array with the entries and the dtype of a NumPy array; always a copy."""
-    del zero_copy
-    result: NDArray = array(ndarray, dtype=ndarray.dtype)
     return result
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -15,6 +14,7 @@ from registry.errors import BoundsError, SymopError
 from registry.values import SelectedRows
 from symop.eager.array_protocols import answers_for
 from symop.interop.mxnet.array_indices import assigned, entries_of
+from symop.interop.mxnet.binary import decoded, encoded
 from symop.interop.mxnet.context import Context, as_context, context_of
 from symop.interop.mxnet.errors import MXNetError, MXNetIndexError
 from symop.interop.mxnet.fluent import HOOKS, IN_PLACE
@@ -227,6 +227,14 @@ class NDArray(Viewed):
     def __reduce__(self) -> tuple[Any, ...]:
         return array_of, (self.asnumpy(),)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"handle": encoded(self.asnumpy())}
+
+    def __setstate__(self, state: Any) -> None:
+        """Takes the value that ``__getstate__`` of MXNet's arrays gives; any device is ignored."""
+        if state.get("handle") is not None:
+            self.inner, self._base, self._pieces = so.NDArray(decoded(state["handle"])), None, None
+
     # Copies
 
     @raising
@@ -372,18 +380,6 @@ def array_named(name: str, value: Any) -> NDArray:
     raise MXNetError(f"{name} must be an array, got {value!r:.80}")
 
 
-def resized(array: NDArray, shape: Sequence[int]) -> NDArray:
-    """The first entries of ``array`` in another shape, in the same memory."""
-    flat = NDArray(so.nd.reshape(array.inner, (array.size,)))
-    array.adopt(flat, None)
-    index = (slice(0, math.prod(shape)),)
-    part = NDArray(flat.inner[index])
-    flat.adopt(part, index)
-    result = NDArray(so.nd.reshape(part.inner, tuple(shape)))
-    part.adopt(result, None)
-    return result
-
-
 def zeros_of(shape: Sequence[int], dtype: Any, name: str = "zeros") -> NDArray:
     """Zeros on JAX's default device.
 
@@ -403,6 +399,8 @@ def hold_together(arrays: Sequence[NDArray], values: Iterable[Any]) -> None:
     before or after it. Values that are not computed yet must be computed before the call.
     """
     shared = [one for one in arrays if one.is_shared]
+    for one in shared:
+        one.value  # noqa: B018  # a recorded call must not write to it later
     with deferring_signals() if shared else contextlib.nullcontext():
         inners = [one.inner for one in arrays]
         set_together(inners, "_value", values)
