@@ -1,6 +1,7 @@
 """Memory that arrays share with NumPy, and with parts of other arrays."""
 
 import math
+import weakref
 from collections.abc import Sequence
 
 import jax.numpy as jnp
@@ -13,18 +14,29 @@ from symop.interop.mxnet.views import Index, Viewed
 
 
 class _Buffer(Viewed):
-    """The memory of a NumPy array, to which its only view is written back."""
+    """The memory of a NumPy array, to which its views are written back.
+
+    NumPy's array is read-only as long as the buffer lives.
+    """
 
     __slots__ = ("_memory",)
 
-    def __init__(self, memory: np.ndarray) -> None:
-        super().__init__(so.NDArray(jnp.asarray(memory)))
-        self._memory = memory
+    def __init__(self, array: np.ndarray) -> None:
+        super().__init__(so.NDArray(jnp.array(array)))
+        self._memory = array.view()
+        if array.flags["WRITEABLE"]:
+            array.flags["WRITEABLE"] = False
+            weakref.finalize(self, array.setflags, write=True)
 
     def receive(self, piece: Viewed, index: Index | None) -> None:
-        """Writes the value of the view to NumPy's memory."""
-        del index
-        np.copyto(self._memory, piece.inner.asnumpy())
+        """Writes the value of a view to NumPy's memory."""
+        super().receive(piece, index)
+        if self._memory.flags["WRITEABLE"]:
+            np.copyto(self._memory, piece.inner.asnumpy())
+
+
+_buffers: "weakref.WeakValueDictionary[int, _Buffer]" = weakref.WeakValueDictionary()
+"""The buffers by the ids of NumPy's arrays, which they keep alive."""
 
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
@@ -32,7 +44,8 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
 
     Args:
         ndarray: the NumPy array.
-        zero_copy: whether changes of the result also change ``ndarray``, which becomes read-only.
+        zero_copy: whether changes of the result also change ``ndarray``, which is read-only as
+            long as the result lives.
 
     Raises:
         MXNetValueError: ``zero_copy`` is set and the array is not contiguous.
@@ -41,11 +54,11 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
         return NDArray(so.NDArray(jnp.array(ndarray)))
     if not ndarray.flags["C_CONTIGUOUS"]:
         raise MXNetValueError("from_numpy: the array must be contiguous to be shared")
-    memory = ndarray.view()
-    ndarray.flags["WRITEABLE"] = False
-    result = NDArray(so.NDArray(jnp.array(memory)))
-    if memory.flags["WRITEABLE"]:
-        _Buffer(memory).adopt(result, None)
+    buffer = _buffers.get(id(ndarray))
+    if buffer is None:
+        buffer = _buffers[id(ndarray)] = _Buffer(ndarray)
+    result = NDArray(so.NDArray(buffer.inner.value))
+    buffer.adopt(result, None)
     return result
 
 

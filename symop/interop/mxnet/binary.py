@@ -206,7 +206,7 @@ def decoded(content: bytes | bytearray) -> np.ndarray:
     Raises:
         MXNetFormatError: it is damaged, or is not a dense array.
     """
-    reader = Reader(bytes(content))
+    reader = Reader(bytes(content), "__setstate__")
     array = read_array(reader)
     reader.finish()
     if not isinstance(array, np.ndarray):
