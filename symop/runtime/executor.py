@@ -231,6 +231,11 @@ class Executor:
             self._kept = _Forward([self._predicted.values[i] for i in half.kept], residuals)
         self._trained = True
 
+    def residual_types(self) -> list[VarType]:
+        """Returns the types of the values that a pass for training keeps for ``backward``."""
+        wanted = self._wanted()
+        return [node.type for node in self._modes[True].half(wanted).carried] if wanted else []
+
     def read_cotangents(self) -> list[bool]:
         """Returns for each output whether its cotangent changes a gradient.
 
@@ -518,7 +523,7 @@ class _Halves:
         self.count = len(settled.outputs)
         crossing = set(cut)
         self.kept = [i for i, node in enumerate(mode.order) if node in crossing]
-        carried = [node for node in cut if node.op is not VARIABLE]
+        self.carried = carried = [node for node in cut if node.op is not VARIABLE]
         first = mode.placing(mode.plan([*settled.outputs, *carried], mode.order, updating=True))
         known = [*(mode.order[i] for i in self.kept), *carried, *heads]
         second = mode.plan(gradients, known, updating=False)

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -215,8 +216,7 @@ class NDArray(Viewed):
         return int(self.asscalar())
 
     def __index__(self) -> int:
-        index: int = self.asscalar().__index__()
-        return index
+        return operator.index(self.asscalar())
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -380,14 +380,16 @@ def array_named(name: str, value: Any) -> NDArray:
     raise MXNetError(f"{name} must be an array, got {value!r:.80}")
 
 
-def zeros_of(shape: Sequence[int], dtype: Any, name: str = "zeros") -> NDArray:
-    """Zeros on JAX's default device.
+def zeros_of(
+    shape: Sequence[int], dtype: Any, name: str = "zeros", ctx: Context | None = None
+) -> NDArray:
+    """Zeros on the device ``ctx``, by default on JAX's default device.
 
     Raises:
         MXNetError: they exceed the memory.
     """
     try:
-        return array_of(jnp.zeros(tuple(shape), dtype))
+        return array_of(jnp.zeros(tuple(shape), dtype, device=None if ctx is None else ctx.device))
     except jax.errors.JaxRuntimeError as error:
         raise MXNetError(f"{name}: {error}") from error
 

@@ -32,7 +32,7 @@ ARRAYS_ONLY = (
     "__bool__", "as_in_context", "asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read"
 )  # fmt: skip
 """Methods of arrays that symbols refuse."""
-_PLACING = ("stype_dict", "group2ctx", "shared_arg_names", "shared_exec", "shared_buffer")
+_PLACING = ("stype_dict", "shared_arg_names", "shared_exec", "shared_buffer")
 Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 
 
@@ -333,35 +333,37 @@ class Symbol:
         """Creates an executor over given arrays, which it reads and writes in place.
 
         Args:
-            ctx: has no effect: arrays stay on their devices.
+            ctx: the device that computes, if arrays are on several; they stay where they are.
             args: arrays of the arguments, in order or by name.
             args_grad: arrays for gradients, in order or by name.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
             aux_states: arrays of the auxiliary states.
             **others: MXNet's options for placement and memory sharing; they have no effect.
         """
-        del ctx, others
-        return binding.bind(self.heads, args, args_grad, grad_req, aux_states)
+        del others
+        return binding.bind(self.heads, args, args_grad, grad_req, aux_states, ctx)
 
     def simple_bind(
         self,
         ctx: Any = None,
         grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
+        group2ctx: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Executor:
         """Creates an executor over zeros of inferred shapes.
 
         Args:
-            ctx: has no effect: arrays are on JAX's default device.
+            ctx: the device of arrays; JAX's default device if it does not exist.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
             type_dict: dtypes by name.
+            group2ctx: devices of the arrays whose variables have the attribute ``ctx_group``, by
+                its value.
             **kwargs: shapes by name; MXNet's options for placement and memory sharing have no
                 effect.
         """
-        del ctx
         shapes = {key: one for key, one in kwargs.items() if key not in _PLACING}
-        return binding.simple_bind(self.heads, grad_req, type_dict, shapes)
+        return binding.simple_bind(self.heads, grad_req, type_dict, shapes, ctx, group2ctx)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """The outputs for given arrays."""
