@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, BusyError, FeedError, GradientError
 from registry.tracebacks import api_class
-from registry.types import OpReqType, VarKind, VarType
+from registry.types import KEY_TYPE, OpReqType, VarKind, VarType
 from symop import random
 from symop.autodiff.gradients import typed_grad
 from symop.graph.naming import names_of, output_name, require_known, variables_of
@@ -557,7 +557,7 @@ class _Halves:
         below = set(topological(self._gradients))
         if not any(head in below for head in self._heads):
             return [False] * len(self._heads)
-        types = [jax.ShapeDtypeStruct(one.type.shape, one.type.dtype) for one in self._known]
+        types = [_traced_type(one.type) for one in self._known]
         traced = jax.make_jaxpr(lambda values: self._second(values)[0])(types).jaxpr
         used = {id(one) for call in traced.eqns for one in call.invars}
         used |= {id(one) for one in traced.outvars}
@@ -577,6 +577,12 @@ class _Halves:
     ) -> None:
         """Runs ``backward`` in the memory of ``spent``, and adds the gradients in ``old``."""
         self._backward_over.into(store, (spent, old, *values))
+
+
+def _traced_type(type: VarType) -> Any:
+    if type == KEY_TYPE:
+        return jax.eval_shape(lambda: jax.random.key(0))
+    return jax.ShapeDtypeStruct(type.shape, type.dtype)
 
 
 def _serves(old: Any, argument: Any) -> TypeGuard[jax.Array]:

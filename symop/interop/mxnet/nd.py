@@ -27,6 +27,7 @@ from symop.interop.mxnet.fluent import BINARY as _BINARY
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ndarray import array_of as _array_of
+from symop.interop.mxnet.np_shapes import require_filled as _require_filled
 from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.parameters import load_params as _load_params
 from symop.interop.mxnet.parameters import save_params as _save_params
@@ -85,7 +86,12 @@ def _made(value: _jax.Array, ctx: _Any) -> NDArray:
 def zeros(
     shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None, **others: _Any
 ) -> NDArray:
-    """Zeros; float32 by default."""
+    """Zeros; float32 by default.
+
+    Raises:
+        MXNetError: a length is not positive, outside of ``mx.np_shape()``.
+    """
+    _require_filled("zeros", shape)
     made: NDArray = _called("_zeros")(shape=shape, ctx=ctx, dtype=dtype, **others)
     return made if stype is None else _sparse.as_stored(made, stype)
 
@@ -96,7 +102,12 @@ def empty(shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None 
 
 
 def ones(shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any) -> NDArray:
-    """Ones; float32 by default."""
+    """Ones; float32 by default.
+
+    Raises:
+        MXNetError: a length is not positive, outside of ``mx.np_shape()``.
+    """
+    _require_filled("ones", shape)
     result: NDArray = _called("_ones")(shape=shape, ctx=ctx, dtype=dtype, **others)
     return result
 

@@ -22,7 +22,8 @@ from symop.interop.mxnet.graph import (
     without_casts,
 )
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.partial_shapes import Partial, is_known
+from symop.interop.mxnet.np_shapes import is_np_shape, is_told, shown
+from symop.interop.mxnet.partial_shapes import Partial
 from symop.interop.mxnet.symbol_json import HIDDEN, LIMIT, decode, encode
 from symop.interop.mxnet.translating import as_function, translated
 from symop.io.files import PathLike, read_bounded, write_atomically
@@ -218,12 +219,15 @@ class Symbol:
             MXNetError: shapes contradict each other; the message names operator and node.
         """
         found = self.infer_shape_partial(*args, **kwargs)
-        return self._complete("shape", found, lambda one: bool(one) and is_known(one))
+        return self._complete("shape", found, is_told)
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Inferred:
-        """``infer_shape``, with ``()`` or zeros for what is unknown."""
+        """``infer_shape``, with ``()`` or zeros for what is unknown.
+
+        Within ``mx.np_shape()`` these are None and -1.
+        """
         types = Inference(self.heads, self._given_shapes(args, kwargs))
-        return self._listed(types, lambda entry: types.shape(entry) or ())
+        return self._listed(types, lambda entry: shown(types.shape(entry)))
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Inferred:
         """Dtypes of arguments, outputs and auxiliary states; three times None if any is unknown.
@@ -260,8 +264,8 @@ class Symbol:
     def _given_shapes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Partial]:
         given = self._given("infer_shape", args, kwargs)
         told = {name: as_shape(name, one) for name, one in given.items() if one is not None}
-        # The shape () of a scalar means unknown in MXNet, where no array has rank 0.
-        return {name: one for name, one in told.items() if one}
+        # Outside of mx.np_shape() the shape () means unknown, and no array has rank 0.
+        return {name: one for name, one in told.items() if one or is_np_shape()}
 
     def _complete(self, what: str, found: Inferred, is_told: Callable[[Any], bool]) -> Inferred:
         """``found``, or three times None with a warning if some of it is unknown."""
