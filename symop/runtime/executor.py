@@ -5,6 +5,7 @@ returns the outputs and the residuals that the backward half reads. Each half is
 """
 
 import functools
+import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
@@ -133,11 +134,12 @@ class Executor:
         asked = {name: self._requests[name] for name in placed}
         self.bound = bound = _Bound(outputs, also, types, asked, *settings)
         stacking = self._may_stack if settings.stacked else _never
-        trained = _Mode(bound, training=True, stacking=stacking)
+        trained = _mode(bound, training=True, stacking=stacking)
         stacks = trained.settled.stacks
         if settings.placement is not None:
             settings.placement.include(stacks)
-        predicted = _Mode(bound, training=False, stacking=set(stacks.values()).__contains__)
+        known = set(stacks.values()).__contains__ if stacks else _never
+        predicted = _mode(bound, training=False, stacking=known)
         self._modes = {True: trained, False: predicted}
         self._variables = trained.variables
         self._requests.update(
@@ -168,17 +170,19 @@ class Executor:
     def _initial_gradients(self, arrays: Mapping[str, Any] | None) -> dict[str, Any]:
         wanted = [name for name in self.arg_dict if self._requests[name] != "null"]
         require_known("bind", arrays or {}, list(self._requests))
-        gradients = {name: jnp.zeros_like(self.arg_dict[name]) for name in wanted}
-        for name, start in (arrays or {}).items():
-            if name not in gradients or start is None:
-                continue  # no gradient is requested, or no value is given
+        gradients = {}
+        for name in wanted:
+            argument, start = self.arg_dict[name], (arrays or {}).get(name)
+            if start is None:
+                gradients[name] = jnp.zeros_like(argument)
+                continue
             array = jnp.asarray(start)
-            if array.shape != gradients[name].shape:
+            if array.shape != argument.shape:
                 raise FeedError(
-                    f"bind: the gradient of {name!r} must be of shape {gradients[name].shape}, "
+                    f"bind: the gradient of {name!r} must be of shape {argument.shape}, "
                     f"got {array.shape}"
                 )
-            gradients[name] = array.astype(gradients[name].dtype)
+            gradients[name] = array.astype(argument.dtype)
         return gradients
 
     def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:
@@ -225,9 +229,10 @@ class Executor:
                 raise GradientError("backward: forward must come first, got none")
             return
         if self._kept is None and self._wanted():
-            half = self._mode.half(self._wanted())
-            with current(self._placement):
-                _, residuals, _ = half.forward(*self._predicted)
+            half, residuals = self._mode.half(self._wanted()), []
+            if half.carried:
+                with current(self._placement):
+                    _, residuals, _ = half.forward(*self._predicted)
             self._kept = _Forward([self._predicted.values[i] for i in half.kept], residuals)
         self._trained = True
 
@@ -503,6 +508,21 @@ class _Mode:
         if result is None:
             result = self._halves[wanted] = _Halves(self, wanted)
         return result
+
+
+_modes: "weakref.WeakValueDictionary[Any, _Mode]" = weakref.WeakValueDictionary()
+"""Modes by what determines them: executors of equal graphs and types share what is compiled."""
+
+
+def _mode(bound: _Bound, *, training: bool, stacking: Callable[[tuple[str, ...]], bool]) -> _Mode:
+    """Returns a mode, if possible that of another executor."""
+    if stacking is not _never or bound.placement is not None or bound.remat is not None:
+        return _Mode(bound, training=training, stacking=stacking)
+    key = tuple(bound.outputs), tuple(bound.also), frozenset(bound.types.items()), training
+    found = _modes.get(key)
+    if found is None:
+        found = _modes[key] = _Mode(bound, training=training, stacking=stacking)
+    return found
 
 
 class _Halves:

@@ -7,7 +7,7 @@ import symop as so
 from registry.caches import memoized
 from registry.hooks import define
 from symop.interop.mxnet.array_calls import function_of
-from symop.interop.mxnet.errors import MXNetError, MXNetValueError
+from symop.interop.mxnet.errors import MXNetError, MXNetIndexError, MXNetValueError
 from symop.interop.mxnet.fluent import fluent_methods, moved_axes, split_parts
 from symop.interop.mxnet.ndarray import NDArray
 
@@ -125,6 +125,24 @@ def moveaxis(tensor: NDArray, source: int | Lengths, destination: int | Lengths)
     """
     order = moved_axes(tensor.ndim, source, destination)
     result: NDArray = called("transpose")(tensor, axes=order)
+    return result
+
+
+def gather_nd(data: NDArray, indices: NDArray, **options: Any) -> NDArray:
+    """The entries of ``data`` at columns of ``indices``; negative ones count from the end.
+
+    Raises:
+        MXNetIndexError: an index is out of bounds, which is checked when it is called.
+    """
+    places = indices.asnumpy()
+    for axis, (row, length) in enumerate(zip(places, data.shape, strict=False)):
+        wrong = row[(row < -length) | (row >= length)]
+        if wrong.size:
+            raise MXNetIndexError(
+                f"gather_nd: indices of axis {axis} must be in [{-length}, {length}), got "
+                f"{int(wrong.flat[0])}"
+            )
+    result: NDArray = called("gather_nd")(data, indices, **options)
     return result
 
 

@@ -4,9 +4,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from registry.types import is_inexact
 from symop.interop.mxnet.calls import as_shape
 from symop.interop.mxnet.context import Context, as_context, existing
 from symop.interop.mxnet.errors import MXNetError, near
@@ -89,10 +86,7 @@ def simple_bind(
         name: zeros_of(*types.type(node), name, places[name]) for name, node in variables.items()
     }
     arguments = {name: arrays[name] for name in argument_names(heads)}
-    requests = {
-        name: one if is_inexact(np.dtype(arguments[name].dtype)) else "null"
-        for name, one in _requests(grad_req, list(arguments)).items()
-    }
+    requests = _requests(grad_req, list(arguments))
     gradients = {
         name: None
         if requests[name] == "null"

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from registry.types import is_inexact
@@ -22,6 +21,7 @@ from symop.interop.mxnet.ndarray import (
     NDArray,
     array_named,
     array_of,
+    filled,
     hold_together,
     raising,
     zeros_of,
@@ -89,7 +89,7 @@ class Executor:
         self._forward, self._backward = raising(passes[0]), raising(passes[1])
         self._names = [node.output_name(index) for node, index in heads]
         self._monitor: Monitor | None = None
-        self._monitors_inputs = False
+        self._monitors_inputs = self._passed = False
         self._watched: tuple[Values, bool] | None = None
 
     def _here(self, value: Any) -> Any:
@@ -187,6 +187,7 @@ class Executor:
         inner.arg_dict.update(self._values(self.arg_dict))
         inner.aux_dict.update(self._values(self.aux_dict))
         outputs = self.hold_outputs(self._forward(is_train))
+        self._passed = True
         written = list(self.aux_dict if is_train else self._written)
         self._hold(
             [self.aux_dict[name] for name in written], [inner.aux_dict[name] for name in written]
@@ -198,13 +199,15 @@ class Executor:
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Writes the gradients of the last forward pass, in the mode of that pass.
 
+        Without a forward pass, those of the arrays as they are.
+
         Args:
             out_grads: cotangents of the outputs: one, a list, or a dict by the names of outputs.
                 Only loss layers, which ignore them, can do without.
             is_train: has no effect: the forward pass determines the mode.
 
         Raises:
-            MXNetError: there was no forward pass, or a cotangent is missing or does not fit.
+            MXNetError: a cotangent is missing or does not fit.
         """
         del is_train
         wanted = self._moving
@@ -235,6 +238,8 @@ class Executor:
 
     def _gradients(self, heads: Sequence[Any]) -> Mapping[str, Any]:
         inner = self._inner
+        if not self._passed:
+            inner.forward()
         inner.repeat_with_residuals()
         if self._moving:
             inner.backward(self._completed(heads))
@@ -250,21 +255,22 @@ class Executor:
         Raises:
             MXNetError: another one is missing.
         """
-        completed = []
-        outputs = zip(self.graph.nodes, heads, self._inner.read_cotangents(), strict=True)
-        for i, (node, head, read) in enumerate(outputs):
-            if head is None and read:
+        nodes = self.graph.nodes
+        given = [
+            one is not None and one.shape == n.type.shape
+            for one, n in zip(heads, nodes, strict=True)
+        ]
+        if all(given):
+            return list(heads)
+        completed = list(heads)
+        for i, (node, read) in enumerate(zip(nodes, self._inner.read_cotangents(), strict=True)):
+            if heads[i] is None and read:
                 raise MXNetError(
                     f"backward: out_grads must be given for {self._names[i]!r}, which is not a "
                     "loss, got none; mx.sym.make_loss makes one"
                 )
-            type = node.type
-            floating = type.differentiable
-            completed.append(
-                head
-                if head is not None
-                else jnp.zeros(type.shape, type.dtype if floating else None)
-            )
+            if not read:  # that of a loss layer may have any shape
+                completed[i] = filled(node.type.shape, 0, node.type.dtype)
         return completed
 
     # Parameters and shapes

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -24,6 +25,8 @@ from symop.runtime.donation import deferring_signals, set_together
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_SMALL = 1 << 16
+"""The number of entries up to which an array is filled on the host."""
 _EVERYTHING = (slice(None), Ellipsis, ())
 
 
@@ -380,6 +383,13 @@ def array_named(name: str, value: Any) -> NDArray:
     raise MXNetError(f"{name} must be an array, got {value!r:.80}")
 
 
+def filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any = None) -> jax.Array:
+    """A JAX array filled with a number; for small ones nothing is compiled."""
+    if math.prod(shape) > _SMALL:
+        return jnp.full(shape, value, dtype, device=device)
+    return jax.device_put(np.full(shape, value, dtype), device)
+
+
 def zeros_of(
     shape: Sequence[int], dtype: Any, name: str = "zeros", ctx: Context | None = None
 ) -> NDArray:
@@ -389,7 +399,7 @@ def zeros_of(
         MXNetError: they exceed the memory.
     """
     try:
-        return array_of(jnp.zeros(tuple(shape), dtype, device=None if ctx is None else ctx.device))
+        return NDArray(so.NDArray(filled(tuple(shape), 0, dtype, ctx and ctx.device)))
     except jax.errors.JaxRuntimeError as error:
         raise MXNetError(f"{name}: {error}") from error
 

@@ -79,8 +79,8 @@ def _refuse(what: str, active: bool) -> None:
     """
     if active:
         raise MXNetError(
-            f"{what}: arrays are those of mx.nd; for NumPy's use symop.nd, a namespace of the Python "
-            "array API"
+            f"{what}: arrays are those of mx.nd; for NumPy's use symop.nd, a namespace of the "
+            "Python array API"
         )
 
 
