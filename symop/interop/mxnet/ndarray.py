@@ -4,6 +4,7 @@ import contextlib
 import functools
 import math
 import operator
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -20,6 +21,7 @@ from symop.interop.mxnet.binary import decoded, encoded
 from symop.interop.mxnet.context import Context, as_context, context_of
 from symop.interop.mxnet.errors import MXNetError, MXNetIndexError
 from symop.interop.mxnet.fluent import HOOKS, IN_PLACE
+from symop.interop.mxnet.origins import Origin, Variable
 from symop.interop.mxnet.views import Index, Viewed, is_contiguous
 from symop.runtime.donation import deferring_signals, set_together
 
@@ -64,7 +66,9 @@ class NDArray(Viewed):
         ([[6.0, 6.0], [4.0, 5.0]], (1,))
     """
 
-    __slots__ = ()
+    __slots__ = ("_origin", "_used")
+    _origin: Origin | None
+    _used: "weakref.ref[Any] | None"
     HOOKS = HOOKS.union(
         IN_PLACE,
         {"T", "broadcast_to", "broadcast_like", "slice_assign", "slice_assign_scalar", "tostype"},
@@ -107,6 +111,7 @@ class NDArray(Viewed):
         """
         if found.dtype != self.inner.dtype:
             found = found.astype(self.inner.dtype)
+        self._origin = None
         if so.autograd.is_recording() and found.is_recorded:
             self._require_unrecorded()
             if found.shape != self.inner.shape:
@@ -338,12 +343,44 @@ class NDArray(Viewed):
         """
         del stype
         self.inner.attach_grad(grad_req)
+        self.forget()
 
     @property
     def grad(self) -> "NDArray | None":
         """The gradient from the last backward pass; None without ``attach_grad()``."""
+        untold = self._written_gradient is None
         found = self.inner.grad
+        if untold and found is not None:  # zeros, which no backward pass wrote
+            self._fresh_grad = False
         return None if found is None else NDArray(found)
+
+    def forget(self) -> None:
+        """Makes the array a variable of the calls that follow, with a gradient not yet computed."""
+        self._origin, self._fresh_grad = None, False
+
+    @property
+    def origin(self) -> Origin:
+        """How the array was computed by recorded calls."""
+        found = getattr(self, "_origin", None)
+        if found is None:
+            found = self._origin = Variable()
+        return found
+
+    @property
+    def _written_gradient(self) -> so.NDArray | None:
+        kept = self.inner._grad
+        return None if kept is None else kept.value
+
+    @property
+    def _fresh_grad(self) -> bool:
+        """Whether a backward pass wrote the gradient since False was assigned."""
+        gradient, used = self._written_gradient, getattr(self, "_used", None)
+        return gradient is not None and (used is None or used() is not gradient.value)
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, fresh: bool) -> None:
+        gradient = self._written_gradient
+        self._used = None if fresh or gradient is None else weakref.ref(gradient.value)
 
     def detach(self) -> "NDArray":
         """The same value without its recorded history."""
