@@ -21,6 +21,7 @@ from symop.interop.mxnet.array_memory import from_numpy
 from symop.interop.mxnet.array_methods import called as _called
 from symop.interop.mxnet.array_methods import gather_nd, moveaxis, split_v2
 from symop.interop.mxnet.array_operators import binary as _binary
+from symop.interop.mxnet.cached_op import CachedOp
 from symop.interop.mxnet.context import placed as _placed
 from symop.interop.mxnet.errors import MXNetError as _MXNetError
 from symop.interop.mxnet.fluent import BINARY as _BINARY
@@ -37,11 +38,11 @@ from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray
 from symop.io.files import PathLike as _PathLike
 
 __all__ = [
-    "CSRNDArray", "NDArray", "RowSparseNDArray", "arange", "array", "cast_storage", "concatenate",
-    "contrib", "empty", "eye", "from_dlpack", "from_numpy", "full", "gather_nd", "histogram",
-    "image", "linalg", "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode", "ones",
-    "op", "random", "save", "sparse", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write",
-    "true_divide", "waitall", "zeros",
+    "CSRNDArray", "CachedOp", "NDArray", "RowSparseNDArray", "arange", "array", "cast_storage",
+    "concatenate", "contrib", "empty", "eye", "from_dlpack", "from_numpy", "full", "gather_nd",
+    "histogram", "image", "linalg", "linspace", "load", "load_frombuffer", "moveaxis",
+    "onehot_encode", "ones", "op", "random", "save", "sparse", "split_v2", "to_dlpack_for_read",
+    "to_dlpack_for_write", "true_divide", "waitall", "zeros",
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
 

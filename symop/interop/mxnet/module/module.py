@@ -37,11 +37,14 @@ class Module(BoundModule):
         data_names: names of its data.
         label_names: names of its labels.
         logger: the logger of loops.
-        context: has no effect: arrays are on JAX's default device, also for several contexts.
+        context: the device of its arrays, JAX's default device if it does not exist. All of a
+            batch is computed on the first of several devices; only results that are not merged
+            are in parts.
         work_load_list: has no effect.
         fixed_param_names: names of parameters that are not updated.
         state_names: names of arguments kept between passes.
-        group2ctxs: has no effect.
+        group2ctxs: devices of arrays by the value of their attribute ``ctx_group``; values are
+            copied to the device of ``context`` to compute.
         compression_params: has no effect.
 
     Example:
