@@ -135,7 +135,7 @@ def test_eval():
 
 def test_passes():
     bound = FC.simple_bind(CPU, data=(2, 4))
-    refused(bound.backward, "forward(is_train=True) must come first")
+    refused(bound.backward, "out_grads must be given for 'fc_output'")
     refused(lambda: bound.forward(dta=ARRAYS["data"]), "got 'dta'; did you mean 'data'?")
     refused(lambda: bound.forward(data=mx.nd.ones((2, 5))), "must be (2, 4), got (2, 5)")
     refused(lambda: bound.forward(data="abc"), "data must be an array, got 'abc'")
@@ -196,9 +196,9 @@ def test_what_memory_does_not_hold_is_an_error_of_mxnets(monkeypatch):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
 
     bound = FC.simple_bind(CPU, data=(2, 3))
-    monkeypatch.setattr(jax.numpy, "zeros", full)
+    monkeypatch.setattr("symop.interop.mxnet.ndarray.filled", full)
     refused(lambda: FC.simple_bind(CPU, data=(2, 3)), "data: RESOURCE_EXHAUSTED")
-    refused(lambda: bound.reshape(data=(1, 3)), "data: RESOURCE_EXHAUSTED")
+    refused(lambda: bound.reshape(allow_up_sizing=True, data=(9, 3)), "data: RESOURCE_EXHAUSTED")
 
 
 SIZES = {

@@ -138,8 +138,8 @@ class Executor:
         stacks = trained.settled.stacks
         if settings.placement is not None:
             settings.placement.include(stacks)
-        known = set(stacks.values()).__contains__ if stacks else _never
-        predicted = _mode(bound, training=False, stacking=known)
+        as_trained = set(stacks.values()).__contains__ if stacks else _never
+        predicted = _mode(bound, training=False, stacking=as_trained)
         self._modes = {True: trained, False: predicted}
         self._variables = trained.variables
         self._requests.update(

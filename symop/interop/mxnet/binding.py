@@ -73,8 +73,9 @@ def simple_bind(
     Raises:
         MXNetError: a shape cannot be inferred from the given ones.
     """
-    # MXNet takes no notice of other keyword arguments.
-    shapes = {name: one for name, one in shapes.items() if isinstance(one, (tuple, list))}
+    names = {*argument_names(heads), *state_names(heads)}
+    # MXNet takes no notice of other keyword arguments that are not shapes.
+    shapes = {n: one for n, one in shapes.items() if n in names or isinstance(one, (tuple, list))}
     given = {name: as_shape(name, shape) for name, shape in shapes.items()}
     types = Inference(heads, given, type_dict)
     variables = {node.name: node for node in types.variables()}
