@@ -170,7 +170,10 @@ class BoundModule(BaseModule):
         wanted = set(self._param_names) - set(self._fixed_param_names)
         wanted |= set(data) if self.inputs_need_grad else set()
         found = {name: usual if name in wanted else "null" for name in names}
-        return found if isinstance(given, str) else {**found, **given}
+        if isinstance(given, str):
+            return found
+        # Names of other symbols, such as those of another cell, are ignored as in MXNet.
+        return {**found, **{name: one for name, one in given.items() if name in found}}
 
     def _shape(self, data: list[DataDesc], labels: list[DataDesc]) -> None:
         """Switches to the executor for these shapes."""
