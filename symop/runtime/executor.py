@@ -602,7 +602,7 @@ class _Halves:
 def _traced_type(type: VarType) -> Any:
     if type == KEY_TYPE:
         return jax.eval_shape(lambda: jax.random.key(0))
-    return jax.ShapeDtypeStruct(type.shape, type.dtype)
+    return jax.ShapeDtypeStruct(type.shape, type.dtype)  # type: ignore[no-untyped-call]  # of JAX
 
 
 def _serves(old: Any, argument: Any) -> TypeGuard[jax.Array]:
