@@ -351,3 +351,26 @@ def test_older_names_record_and_train_at_once():
     assert dx.asnumpy().tolist() == [1, 5, 7]
     with pytest.raises(MXNetError, match="list of arrays"):
         old.backward(y)
+
+
+def test_integers_have_gradients():
+    x = nd.array([[1, 2], [3, 4]], dtype="int32")
+    x.attach_grad()
+    assert x.grad.asnumpy().tolist() == [[0, 0], [0, 0]]
+    with autograd.record():
+        y = x[1] * 3
+    y.backward()
+    assert x.grad.dtype is np.int32
+    assert x.grad.asnumpy().tolist() == [[0, 0], [3, 3]]
+    with autograd.record():
+        top = nd.topk(x, k=1, ret_typ="value", axis=1)
+    top.backward(nd.array([[5], [7]], dtype="int32"))
+    assert x.grad.asnumpy().tolist() == [[0, 5], [0, 7]]
+    slope = nd.zeros((2, 2), dtype="int32")
+    autograd.mark_variables([x], [slope], "add")
+    for _ in range(2):
+        with autograd.record():
+            out = nd.contrib.boolean_mask(x, nd.array([0, 1]))
+        out.backward()
+    assert slope.asnumpy().tolist() == [[0, 0], [2, 2]]
+    assert x.grad is slope

@@ -15,6 +15,7 @@ from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.values import sources_are
 from symop.interop.mxnet.origins import Call, Result
+from symop.interop.mxnet.whole_gradients import follow
 
 _PLANS = 4096
 """The maximal number of cached plans of an operator."""
@@ -95,6 +96,7 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
         if holders and so.autograd.is_recording():
             sources = holders if plan.order is None else [holders[i] for i in plan.order]
             remember(result, operator, plan.attributes, sources)
+            follow([result] if isinstance(result, NDArray) else result, sources, plan.run)
         return result
 
     if operator.direct is not None:

@@ -29,6 +29,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.origins import Variable, entry_of
 from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.whole_gradients import attach, differentiable, is_whole, write_given
 
 __all__ = [
     "Function",
@@ -91,8 +92,17 @@ def mark_variables(
     Raises:
         MXNetError: the numbers of arrays or their types differ.
     """
-    so.autograd.mark_variables(_inner(variables), _inner(gradients), grad_reqs)
-    for one in _listed(variables):
+    given, slopes = _listed(variables), _listed(gradients)
+    requests = [grad_reqs] * len(given) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not any(map(is_whole, given)):
+        so.autograd.mark_variables(_inner(given), _inner(slopes), grad_reqs)
+    else:
+        for one, slope, request in zip(given, slopes, requests, strict=True):
+            if is_whole(one):
+                attach(one, request, slope)
+            else:
+                so.autograd.mark_variables([one.inner], [slope.inner], request)
+    for one in given:
         one.forget()
 
 
@@ -114,8 +124,9 @@ def backward(
     Raises:
         MXNetError: nothing was recorded, or the recording was freed.
     """
-    inner = _inner(heads)
+    inner = [differentiable(one) for one in _listed(heads)]
     so.autograd.backward(inner, _cotangents(inner, head_grads), retain_graph, train_mode)
+    write_given()
 
 
 @raising

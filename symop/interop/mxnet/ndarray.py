@@ -23,6 +23,15 @@ from symop.interop.mxnet.errors import MXNetError, MXNetIndexError
 from symop.interop.mxnet.fluent import HOOKS, IN_PLACE
 from symop.interop.mxnet.origins import Origin, Variable
 from symop.interop.mxnet.views import Index, Viewed, is_contiguous
+from symop.interop.mxnet.whole_gradients import (
+    attach,
+    differentiable,
+    follow,
+    gradient_of,
+    is_whole,
+    twin_of,
+    write_given,
+)
 from symop.runtime.donation import deferring_signals, set_together
 
 _P = ParamSpec("_P")
@@ -66,8 +75,9 @@ class NDArray(Viewed):
         ([[6.0, 6.0], [4.0, 5.0]], (1,))
     """
 
-    __slots__ = ("_origin", "_used")
+    __slots__ = ("_origin", "_twin", "_used")
     _origin: Origin | None
+    _twin: so.NDArray | None
     _used: "weakref.ref[Any] | None"
     HOOKS = HOOKS.union(
         IN_PLACE,
@@ -305,6 +315,8 @@ class NDArray(Viewed):
         result = NDArray(found if found.shape else found.reshape((1,)))
         if not so.autograd.is_recording() and is_contiguous(entries, self.shape):
             self.adopt(result, entries)
+        elif twin_of(self) is not None and so.autograd.is_recording():
+            follow([result], [self], lambda inputs: [_at(inputs[0], entries)])
         return result
 
     @raising
@@ -339,15 +351,21 @@ class NDArray(Viewed):
         """Attaches a dense gradient with the request ``"write"``, ``"add"`` or ``"null"``.
 
         Raises:
-            MXNetError: the dtype is not differentiable, or the request is unknown.
+            MXNetError: the request is unknown.
         """
         del stype
-        self.inner.attach_grad(grad_req)
+        if is_whole(self):
+            attach(self, grad_req)
+        else:
+            self.inner.attach_grad(grad_req)
         self.forget()
 
     @property
     def grad(self) -> "NDArray | None":
         """The gradient from the last backward pass; None without ``attach_grad()``."""
+        if twin_of(self) is not None:
+            whole: NDArray | None = gradient_of(self)
+            return whole
         untold = self._written_gradient is None
         found = self.inner.grad
         if untold and found is not None:  # zeros, which no backward pass wrote
@@ -368,7 +386,7 @@ class NDArray(Viewed):
 
     @property
     def _written_gradient(self) -> so.NDArray | None:
-        kept = self.inner._grad
+        kept = differentiable(self)._grad
         return None if kept is None else kept.value
 
     @property
@@ -391,8 +409,15 @@ class NDArray(Viewed):
         self, out_grad: "NDArray | None" = None, retain_graph: bool = False, train_mode: bool = True
     ) -> None:
         """Calls ``mx.autograd.backward`` on this array."""
-        given = None if out_grad is None else out_grad.inner.astype(self.inner.dtype, copy=False)
-        self.inner.backward(given, retain_graph, train_mode)
+        head = differentiable(self)
+        given = None if out_grad is None else out_grad.inner.astype(head.dtype, copy=False)
+        head.backward(given, retain_graph, train_mode)
+        write_given()
+
+
+def _at(x: so.NDArray, entries: Index) -> so.NDArray:
+    found: so.NDArray = x[entries]
+    return found if found.shape else found.reshape((1,))
 
 
 def array_of(value: Any, dtype: Any = None) -> NDArray:
