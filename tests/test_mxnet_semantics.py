@@ -286,3 +286,16 @@ def test_features_and_folders(monkeypatch):
         mx.runtime.Features().is_enabled("nothing")
     monkeypatch.setenv("MXNET_HOME", "/data")
     assert mx.base.data_dir() == "/data"
+
+
+def test_the_gradient_of_a_softmax_is_along_its_axis():
+    x = nd.array(np.random.default_rng(0).normal(size=(2, 3, 4)))
+    head = nd.array(np.random.default_rng(1).normal(size=(2, 3, 4)))
+    x.attach_grad()
+    with mx.autograd.record():
+        out = nd.SoftmaxActivation(x, mode="instance")
+    out.backward(head)
+    p, h = out.asnumpy(), head.asnumpy()
+    np.testing.assert_allclose(
+        x.grad.asnumpy(), p * (h - (h * p).sum(-1, keepdims=True)), rtol=1e-4, atol=1e-6
+    )
