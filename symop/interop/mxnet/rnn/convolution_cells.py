@@ -1,7 +1,6 @@
 """Cells whose weights are convolutions, for sequences of images."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from symop.interop.mxnet import sym
@@ -11,7 +10,11 @@ from symop.interop.mxnet.rnn_parameters import GATES
 from symop.interop.mxnet.symbol import Symbol
 
 Pair = tuple[int, int]
-_LEAKY: Callable[..., Any] = functools.partial(sym.LeakyReLU, act_type="leaky", slope=0.2)
+
+
+def _leaky(inputs: Symbol, **options: Any) -> Symbol:
+    result: Symbol = sym.LeakyReLU(inputs, act_type="leaky", slope=0.2, **options)
+    return result
 
 
 class BaseConvRNNCell(BaseRNNCell):
@@ -53,7 +56,7 @@ class BaseConvRNNCell(BaseRNNCell):
         h2h_weight_initializer: Any = None,
         i2h_bias_initializer: Any = "zeros",
         h2h_bias_initializer: Any = "zeros",
-        activation: Any = _LEAKY,
+        activation: Any = _leaky,
         prefix: str | None = None,
         params: RNNParams | None = None,
         conv_layout: str = "NCHW",
