@@ -33,7 +33,7 @@ class KVStore(KVStoreBase):
         [2.0, 2.0]
     """
 
-    rank, num_workers = 0, 1  # type: ignore[assignment]  # read only, like the properties
+    rank, num_workers = 0, 1
 
     def __init__(self, type: str) -> None:
         """Users call ``create``."""

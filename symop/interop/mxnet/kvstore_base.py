@@ -82,8 +82,8 @@ class TestStore(KVStoreBase):
     """A store for tests: it copies, and sums over the given arrays."""
 
     __test__ = False  # not a test for pytest
-    type = "teststore"  # type: ignore[assignment]  # read only, like the property
-    rank, num_workers = 0, 1  # type: ignore[assignment]
+    type = "teststore"
+    rank, num_workers = 0, 1
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Writes ``value`` to ``out``, one array or several."""

@@ -449,7 +449,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any = None) -
     """A JAX array filled with a number; for small ones nothing is compiled."""
     if math.prod(shape) > _SMALL:
         return jnp.full(shape, value, dtype, device=device)
-    return jax.device_put(np.full(shape, value, dtype), device)
+    made: jax.Array = jax.device_put(np.full(shape, value, dtype), device)
+    return made
 
 
 def zeros_of(

@@ -38,7 +38,7 @@ class Result(NamedTuple):
     """One output of a recorded call."""
 
     call: Call
-    index: int
+    place: int
 
 
 Origin = Variable | Result
@@ -60,7 +60,7 @@ def entry_of(origin: Origin) -> Entry:
                 made[id(key)] = _node(one, names, made)
         else:
             stack.extend(reversed(missing))
-    return made[_key(origin)], origin.index if isinstance(origin, Result) else 0
+    return made[_key(origin)], origin.place if isinstance(origin, Result) else 0
 
 
 def _key(origin: Origin) -> int:
@@ -71,5 +71,5 @@ def _node(origin: Origin, names: NameManager, made: Mapping[int, Node]) -> Node:
     if isinstance(origin, Variable):
         return Node(None, names.get(None, "var"))
     call = origin.call
-    inputs = [(made[_key(i)], i.index if isinstance(i, Result) else 0) for i in call.inputs]
+    inputs = [(made[_key(i)], i.place if isinstance(i, Result) else 0) for i in call.inputs]
     return Node(call.operator, names.get(None, call.operator.name.lower()), call.attributes, inputs)

@@ -330,7 +330,7 @@ class Module(BoundModule):
 
     def _step(self) -> TrainingStep | None:
         """The compiled step for the current shapes, unless intermediate results are needed."""
-        apart = self._monitors or self._observed or self.inputs_need_grad or self._state_names
+        apart: Any = self._monitors or self._observed or self.inputs_need_grad or self._state_names
         apart = apart or self._summing is not None or self._own_executor("update").is_scattered
         if apart or self._updater is None or not is_formula(self._updater.optimizer):
             return None
