@@ -273,6 +273,9 @@ def test_scopes_belong_to_threads():
     thread.join()
     assert seen == [({"x": "inner"}, mx.cpu(3))]
     assert mx.AttrScope.current._attr == {}
+    for given in ({"y": "hi"}, {}):
+        mx.AttrScope.current = mx.AttrScope(**given)
+        assert mx.AttrScope.current._attr == given
     assert mx.Context.default_ctx != mx.cpu(3)
     assert mx.Context.devtype2str[mx.cpu().device_typeid] == "cpu"
     with mx.name.NameManager() as names:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+
 from symop.interop.mxnet.base_optimizer import Optimizer
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.kvstore_base import KVStoreBase, TestStore
@@ -101,7 +103,8 @@ class KVStore(KVStoreBase):
         del priority, ignore_sparse
         for one, arrays in _pairs(key, out):
             for array in arrays:
-                array.hold(self._of(one).value.astype(array.dtype))
+                value = self._of(one).value.astype(array.dtype)
+                array.hold(jax.device_put(value, *array.value.devices()))
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Calls ``push``, then ``pull`` to ``out``, or to the pushed arrays by default."""
@@ -157,7 +160,7 @@ def _total(arrays: Sequence[NDArray]) -> NDArray:
     """The sum of arrays."""
     total = arrays[0].value
     for more in arrays[1:]:
-        total = total + more.value
+        total = total + jax.device_put(more.value, *total.devices())
     return array_of(total)
 
 

@@ -2,9 +2,17 @@
 
 import threading
 from collections import ChainMap
+from typing import Any
 
 from symop.graph.scoping import Scopes
 from symop.interop.mxnet.errors import MXNetError
+
+
+def _replace(scopes: Scopes[Any], scope: Any) -> None:
+    """Makes ``scope`` the only one that the current thread has entered."""
+    for one in scopes.values()[1:]:
+        scopes.leave_last(one)
+    scopes.enter(scope)
 
 
 class _NamesType(type):
@@ -17,7 +25,7 @@ class _NamesType(type):
 
     @current.setter
     def current(cls, names: "NameManager") -> None:
-        _names.enter(names)
+        _replace(_names, names)
 
 
 class _AttributesType(type):
@@ -30,7 +38,7 @@ class _AttributesType(type):
 
     @current.setter
     def current(cls, scope: "AttrScope") -> None:
-        _attributes.enter(scope)
+        _replace(_attributes, scope)
 
 
 class NameManager(metaclass=_NamesType):
