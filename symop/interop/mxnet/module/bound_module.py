@@ -320,8 +320,10 @@ class BoundModule(BaseModule):
         self._settle()
         for i, (own,) in enumerate(self.get_states()):
             given = value if states is None else states[i]
-            given = given[0] if isinstance(given, (list, tuple)) else given
-            plain = given.value if isinstance(given, NDArray) else given
+            if isinstance(given, (list, tuple)):  # a part for each device
+                plain: Any = jnp.concatenate(arrays_of(given))
+            else:
+                plain = given.value if isinstance(given, NDArray) else given
             own.hold(jnp.broadcast_to(jnp.asarray(plain, own.dtype), own.shape))
 
 
