@@ -264,7 +264,7 @@ class TestEager:
         assert close(x.grad, 2 * np.exp([1, 2]))
         executor = mx.sym.Custom(mx.sym.var("x"), op_type="recorded").bind(None, [x], [x.grad])
         executor.forward(is_train=True)
-        executor.backward()
+        executor.backward(mx.nd.ones(2))
         assert close(x.grad, np.exp([1, 2]))
 
     def test_a_dtype_is_the_users_to_say(self):
@@ -631,7 +631,7 @@ class TestRefused:
         executor = mx.sym.Custom(mx.sym.var("x"), op_type="failing").simple_bind(x=(2,))
         executor.forward(is_train=True)
         with pytest.raises(MXNetError, match="failing: backward failed: TypeError"):
-            executor.backward()
+            executor.backward(mx.nd.ones(2))
 
     def test_what_the_properties_tell_is_checked(self):
         register("few")(simple(square, infer_shape=lambda self, shapes: (shapes, [])))

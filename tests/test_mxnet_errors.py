@@ -1,6 +1,7 @@
 """What a script gets wrong is an MXNetError, which names the operator, the node and the name."""
 
 import json
+import sys
 
 import jax
 import numpy as np
@@ -135,13 +136,13 @@ def test_eval():
 
 def test_passes():
     bound = FC.simple_bind(CPU, data=(2, 4))
-    refused(bound.backward, "forward(is_train=True) must come first")
+    refused(bound.backward, "out_grads must be given for 'fc_output'")
     refused(lambda: bound.forward(dta=ARRAYS["data"]), "got 'dta'; did you mean 'data'?")
     refused(lambda: bound.forward(data=mx.nd.ones((2, 5))), "must be (2, 4), got (2, 5)")
     refused(lambda: bound.forward(data="abc"), "data must be an array, got 'abc'")
     bound.forward(is_train=True)
     refused(lambda: bound.backward(mx.nd.ones((5, 5))), "must be of shape (2, 3), got (5, 5)")
-    refused(lambda: bound.backward([None]), "cotangent 0 must be an array, got None")
+    refused(lambda: bound.backward([None]), "out_grads must be given for 'fc_output'")
     refused(lambda: bound.backward("abc"), "cotangent 0 must be an array, got 'abc'")
     refused(lambda: bound.copy_params_from({"fc_bais": 1}), "did you mean 'fc_bias'?")
     refused(lambda: bound.reshape(dta=(2, 3)), "got 'dta'; did you mean 'data'?")
@@ -196,9 +197,9 @@ def test_what_memory_does_not_hold_is_an_error_of_mxnets(monkeypatch):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
 
     bound = FC.simple_bind(CPU, data=(2, 3))
-    monkeypatch.setattr(jax.numpy, "zeros", full)
+    monkeypatch.setattr(sys.modules["symop.interop.mxnet.ndarray"], "filled", full)
     refused(lambda: FC.simple_bind(CPU, data=(2, 3)), "data: RESOURCE_EXHAUSTED")
-    refused(lambda: bound.reshape(data=(1, 3)), "data: RESOURCE_EXHAUSTED")
+    refused(lambda: bound.reshape(allow_up_sizing=True, data=(9, 3)), "data: RESOURCE_EXHAUSTED")
 
 
 SIZES = {

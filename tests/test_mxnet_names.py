@@ -1,8 +1,10 @@
 """Smaller names of MXNet: metrics, the environment, engine, profiler, log, older paths."""
 
+import json
 import logging
 import math
 import os
+import threading
 
 import jax
 import numpy as np
@@ -75,21 +77,48 @@ def test_environment_and_folders(tmp_path, monkeypatch):
     assert mx.util.get_gpu_count() == mx.num_gpus()
 
 
-def test_semantics_of_numpy_are_refused():
-    assert not mx.is_np_shape()
+def test_arrays_of_numpy_are_refused():
     assert not mx.is_np_array()
-    assert mx.set_np_shape(False) is False
     with mx.np_shape(False), mx.np_array(False):
         pass
-    mx.util.reset_np()
-    for ask in (
-        lambda: mx.set_np_shape(True),
-        mx.util.set_np,
-        lambda: mx.use_np(int),
-        lambda: mx.np_shape().__enter__(),
-    ):
+    for ask in (mx.util.set_np, lambda: mx.use_np(int), lambda: mx.np_array().__enter__()):
         with pytest.raises(mx.MXNetError, match=r"symop\.nd"):
             ask()
+
+
+def test_shapes_of_numpy():
+    assert mx.set_np_shape(True) is False
+    assert mx.is_np_shape()
+    with mx.np_shape(False):
+        assert not mx.is_np_shape()
+    mx.util.reset_np()
+    assert not mx.is_np_shape()
+    for shape in ((), (2, 0)):
+        for make in (mx.nd.zeros, mx.nd.ones):
+            with pytest.raises(mx.MXNetError, match="np_shape"):
+                make(shape)
+            assert mx.use_np_shape(make)(shape).shape == shape
+    x = mx.sym.var("x")
+    net = mx.sym.FullyConnected(x, num_hidden=2, no_bias=True)
+    assert net.infer_shape_partial()[0] == [(), ()]
+    with mx.np_shape():
+        assert net.infer_shape_partial()[0] == [None, None]
+        assert net.infer_shape_partial(x=(-1, 3))[:2] == ([(-1, 3), (2, 3)], [(-1, 2)])
+        assert "is_np_shape" in json.loads(net.tojson())["attrs"]
+    assert "is_np_shape" not in json.loads(net.tojson())["attrs"]
+
+
+def test_numpys_shapes_in_all_threads():
+    def ask():
+        seen.append(mx.is_np_shape())
+
+    seen: list[bool] = []
+    for active in (1, 2, 0):
+        mx.set_np_shape(active)
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+    assert seen == [False, True, False]
 
 
 def test_bulk_sizes_are_kept():
@@ -116,8 +145,6 @@ def test_older_paths_to_contrib():
     assert mx.contrib.nd is mx.contrib.ndarray is mx.nd.contrib
     prior = mx.contrib.symbol.MultiBoxPrior(mx.sym.var("data"), sizes=(0.5,))
     assert prior.infer_shape(data=(1, 3, 2, 2))[1] == [(1, 4, 4)]
-    with pytest.raises(AttributeError, match=r"mx\.autograd"):
-        mx.contrib.autograd  # noqa: B018
     with pytest.raises(AttributeError, match="operators-guide"):
         mx.th  # noqa: B018
 

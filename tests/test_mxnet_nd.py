@@ -33,7 +33,7 @@ def test_lists_become_float32_and_arrays_keep_their_dtype():
     assert nd.array(np.arange(3)).dtype is np.float32
     assert nd.array(np.arange(3), dtype="int32").dtype is np.int32
     assert nd.array(nd.array([1], dtype="int32")).dtype is np.int32
-    assert nd.array(3).shape == (1,)
+    assert nd.array(3).shape == ()
     with pytest.raises(TypeError, match="numbers"):
         nd.array(["a"])
 

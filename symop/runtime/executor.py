@@ -5,6 +5,7 @@ returns the outputs and the residuals that the backward half reads. Each half is
 """
 
 import functools
+import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, BusyError, FeedError, GradientError
 from registry.tracebacks import api_class
-from registry.types import OpReqType, VarKind, VarType
+from registry.types import KEY_TYPE, OpReqType, VarKind, VarType
 from symop import random
 from symop.autodiff.gradients import typed_grad
 from symop.graph.naming import names_of, output_name, require_known, variables_of
@@ -58,6 +59,14 @@ class _Forward(NamedTuple):
 
     variables: list[Any]
     residuals: list[Any]
+
+
+class _Pass(NamedTuple):
+    """A pass for prediction, so that it can be repeated with residuals."""
+
+    values: list[Any]
+    root: Any
+    offset: Any
 
 
 class Settings(NamedTuple):
@@ -125,11 +134,12 @@ class Executor:
         asked = {name: self._requests[name] for name in placed}
         self.bound = bound = _Bound(outputs, also, types, asked, *settings)
         stacking = self._may_stack if settings.stacked else _never
-        trained = _Mode(bound, training=True, stacking=stacking)
+        trained = _mode(bound, training=True, stacking=stacking)
         stacks = trained.settled.stacks
         if settings.placement is not None:
             settings.placement.include(stacks)
-        predicted = _Mode(bound, training=False, stacking=set(stacks.values()).__contains__)
+        as_trained = set(stacks.values()).__contains__ if stacks else _never
+        predicted = _mode(bound, training=False, stacking=as_trained)
         self._modes = {True: trained, False: predicted}
         self._variables = trained.variables
         self._requests.update(
@@ -144,6 +154,8 @@ class Executor:
             self._seen.trust(own, own)
         self._kept: _Forward | None = None
         self._trained = False
+        self._predicted: _Pass | None = None
+        self._mode = trained
 
     def _placed(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """Returns arrays on the devices of the mesh, if there is one."""
@@ -158,17 +170,19 @@ class Executor:
     def _initial_gradients(self, arrays: Mapping[str, Any] | None) -> dict[str, Any]:
         wanted = [name for name in self.arg_dict if self._requests[name] != "null"]
         require_known("bind", arrays or {}, list(self._requests))
-        gradients = {name: jnp.zeros_like(self.arg_dict[name]) for name in wanted}
-        for name, start in (arrays or {}).items():
-            if name not in gradients or start is None:
-                continue  # no gradient is requested, or no value is given
+        gradients = {}
+        for name in wanted:
+            argument, start = self.arg_dict[name], (arrays or {}).get(name)
+            if start is None:
+                gradients[name] = jnp.zeros_like(argument)
+                continue
             array = jnp.asarray(start)
-            if array.shape != gradients[name].shape:
+            if array.shape != argument.shape:
                 raise FeedError(
-                    f"bind: the gradient of {name!r} must be of shape {gradients[name].shape}, "
+                    f"bind: the gradient of {name!r} must be of shape {argument.shape}, "
                     f"got {array.shape}"
                 )
-            gradients[name] = array.astype(gradients[name].dtype)
+            gradients[name] = array.astype(argument.dtype)
         return gradients
 
     def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:
@@ -193,11 +207,50 @@ class Executor:
             with current(self._placement):
                 outputs, new = mode.run(values, root, offset)
             kept = None
+        self._predicted = None if is_train else _Pass(values, root, offset)
         if self._placement is not None:
             self._placement.finished(outputs)
         self._update(dict(zip(mode.updated, new, strict=True)))
         self.outputs, self._kept, self._trained = outputs, kept, bool(is_train)
+        self._mode = mode
         return self.outputs
+
+    def repeat_with_residuals(self) -> None:
+        """Lets ``backward`` follow a forward pass without ``is_train``, whose gradients it gives.
+
+        The last pass is repeated with the values and the random numbers that it had. There is no
+        effect after a pass for training.
+
+        Raises:
+            GradientError: No forward pass precedes.
+        """
+        if self._predicted is None:
+            if not self._trained:
+                raise GradientError("backward: forward must come first, got none")
+            return
+        if self._kept is None and self._wanted():
+            half, residuals = self._mode.half(self._wanted()), []
+            if half.carried:
+                with current(self._placement):
+                    _, residuals, _ = half.forward(*self._predicted)
+            self._kept = _Forward([self._predicted.values[i] for i in half.kept], residuals)
+        self._trained = True
+
+    def residual_types(self) -> list[VarType]:
+        """Returns the types of the values that a pass for training keeps for ``backward``."""
+        wanted = self._wanted()
+        return [node.type for node in self._modes[True].half(wanted).carried] if wanted else []
+
+    def read_cotangents(self) -> list[bool]:
+        """Returns for each output whether its cotangent changes a gradient.
+
+        Those of loss layers do not.
+        """
+        mode, wanted = self._mode, self._wanted()
+        if not wanted:
+            return [False] * len(mode.settled.outputs)
+        read = dict(zip(mode.differentiable, mode.half(wanted).read, strict=True))
+        return [read.get(i, False) for i in range(len(mode.settled.outputs))]
 
     def backward(self, out_grads: Any = None) -> None:
         """Computes gradients into ``grad_dict``, according to each argument's request.
@@ -221,7 +274,7 @@ class Executor:
 
     def _backward(self, out_grads: Any) -> None:
         assert self._kept is not None
-        mode = self._modes[True]
+        mode = self._mode
         wanted = self._wanted()
         heads = self._heads(out_grads, mode)
         half, spent = mode.half(wanted), self._spent(heads)
@@ -457,6 +510,21 @@ class _Mode:
         return result
 
 
+_modes: "weakref.WeakValueDictionary[Any, _Mode]" = weakref.WeakValueDictionary()
+"""Modes by what determines them: executors of equal graphs and types share what is compiled."""
+
+
+def _mode(bound: _Bound, *, training: bool, stacking: Callable[[tuple[str, ...]], bool]) -> _Mode:
+    """Returns a mode, if possible that of another executor."""
+    if stacking is not _never or bound.placement is not None or bound.remat is not None:
+        return _Mode(bound, training=training, stacking=stacking)
+    key = tuple(bound.outputs), tuple(bound.also), frozenset(bound.types.items()), training
+    found = _modes.get(key)
+    if found is None:
+        found = _modes[key] = _Mode(bound, training=training, stacking=stacking)
+    return found
+
+
 class _Halves:
     """The two halves of a gradient graph: forward with residuals, and backward from residuals."""
 
@@ -471,13 +539,15 @@ class _Halves:
             n for n in typed_grad(ys, xs, heads, "zero", (), mode.remat, last=True) if n is not None
         ]
         cut = _cut(gradients, heads)
+        self._gradients, self._heads = gradients, heads
         self.count = len(settled.outputs)
         crossing = set(cut)
         self.kept = [i for i, node in enumerate(mode.order) if node in crossing]
-        carried = [node for node in cut if node.op is not VARIABLE]
+        self.carried = carried = [node for node in cut if node.op is not VARIABLE]
         first = mode.placing(mode.plan([*settled.outputs, *carried], mode.order, updating=True))
         known = [*(mode.order[i] for i in self.kept), *carried, *heads]
         second = mode.plan(gradients, known, updating=False)
+        self._known, self._second = known, second
 
         def forward(values: list[Any], root: Any, offset: Any) -> Any:
             results, new = first(values, root, offset)
@@ -501,6 +571,18 @@ class _Halves:
         self._backward: Call = jax.jit(backward)
         self._backward_over = DonatingStep(over, keep_unused=True)
 
+    @functools.cached_property
+    def read(self) -> list[bool]:
+        """Whether each cotangent is read by the gradients, or by a kernel that they call."""
+        below = set(topological(self._gradients))
+        if not any(head in below for head in self._heads):
+            return [False] * len(self._heads)
+        types = [_traced_type(one.type) for one in self._known]
+        traced = jax.make_jaxpr(lambda values: self._second(values)[0])(types).jaxpr
+        used = {id(one) for call in traced.eqns for one in call.invars}
+        used |= {id(one) for one in traced.outvars}
+        return [id(one) in used for one in traced.invars[len(traced.invars) - len(self._heads) :]]
+
     def backward(self, *values: list[Any]) -> list[Any]:
         """Returns gradients from variables and residuals of the forward pass, and cotangents."""
         result: list[Any] = self._backward(*values)
@@ -515,6 +597,12 @@ class _Halves:
     ) -> None:
         """Runs ``backward`` in the memory of ``spent``, and adds the gradients in ``old``."""
         self._backward_over.into(store, (spent, old, *values))
+
+
+def _traced_type(type: VarType) -> Any:
+    if type == KEY_TYPE:
+        return jax.eval_shape(lambda: jax.random.key(0))
+    return jax.ShapeDtypeStruct(type.shape, type.dtype)  # type: ignore[no-untyped-call]  # of JAX
 
 
 def _serves(old: Any, argument: Any) -> TypeGuard[jax.Array]:

@@ -137,10 +137,13 @@ class NDArrayIter(DataIter):
             if self.last_batch_handle == "roll_over":
                 self._cached = [self._rows(part, self.cursor) for part in (self._data, self._label)]
             raise StopIteration
-        data, label = self.getdata(), self.getlabel()
+        made = self._made()
         if self.cursor < 0:
             self._cached = None
-        return DataBatch(data, label, self.getpad())
+        return made
+
+    def _made(self) -> DataBatch:
+        return DataBatch(self.getdata(), self.getlabel(), self.getpad())
 
     def getdata(self) -> list[NDArray]:
         """The data of this batch."""
@@ -217,6 +220,7 @@ class CSVIter(NDArrayIter):
         round_batch: has no effect: the last batch is padded with the first examples.
         data_name: the name of the data.
         label_name: the name of the labels.
+        dtype: the dtype of data and labels.
         **others: MXNet's options for tuning reads; they have no effect.
     """
 
@@ -230,13 +234,28 @@ class CSVIter(NDArrayIter):
         round_batch: bool = True,
         data_name: str = "data",
         label_name: str = "softmax_label",
+        dtype: Any = "float32",
         **others: Any,
     ) -> None:
         """See the class."""
         del round_batch, others
-        data = np.loadtxt(data_csv, np.float32, delimiter=",", ndmin=2).reshape(-1, *data_shape)
-        label = np.zeros((len(data), *label_shape), np.float32)
+        kind = np.dtype(dtype)
+        data = np.loadtxt(data_csv, kind, delimiter=",", ndmin=2).reshape(-1, *data_shape)
+        label = np.zeros((len(data), *label_shape), kind)
         if label_csv is not None:
-            read = np.loadtxt(label_csv, np.float32, delimiter=",", ndmin=2)
+            read = np.loadtxt(label_csv, kind, delimiter=",", ndmin=2)
             label = read.reshape(-1, *label_shape)
-        super().__init__({data_name: data}, {label_name: label}, batch_size)
+        super().__init__({data_name: array_of(data)}, {label_name: array_of(label)}, batch_size)
+
+    def _made(self) -> DataBatch:
+        return DataBatch(super().getdata(), super().getlabel(), self.getpad())
+
+    def getdata(self) -> NDArray:  # type: ignore[override]  # a single array, as in MXNet
+        """The data of this batch."""
+        (found,) = super().getdata()
+        return found
+
+    def getlabel(self) -> NDArray:  # type: ignore[override]
+        """The labels of this batch."""
+        (found,) = super().getlabel()
+        return found

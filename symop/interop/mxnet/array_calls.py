@@ -14,6 +14,8 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.values import sources_are
+from symop.interop.mxnet.origins import Call, Result
+from symop.interop.mxnet.whole_gradients import follow
 
 _PLANS = 4096
 """The maximal number of cached plans of an operator."""
@@ -37,12 +39,14 @@ class _Plan(NamedTuple):
             all arrays in order.
         visible: the number of visible outputs; new values of states follow them.
         states: the indices of the call's arrays that are states.
+        attributes: the attributes, as strings by name.
     """
 
     run: Callable[[Sequence[Any]], tuple[Any, ...]]
     order: tuple[int, ...] | None
     visible: int
     states: tuple[int, ...]
+    attributes: Mapping[str, str]
 
 
 def function_of(called: str) -> Callable[..., Any]:
@@ -86,14 +90,29 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
                 holders[place].become(one)
             made = made[: plan.visible]
         if out is None and len(made) == 1 and made[0].__class__ is so.NDArray:
-            return NDArray(_own(made[0], arrays))
-        return _returned(operator, made, arrays, out)
+            result: Any = NDArray(_own(made[0], arrays))
+        else:
+            result = _returned(operator, made, arrays, out)
+        if holders and so.autograd.is_recording():
+            sources = holders if plan.order is None else [holders[i] for i in plan.order]
+            remember(result, operator, plan.attributes, sources)
+            follow([result] if isinstance(result, NDArray) else result, sources, plan.run)
+        return result
 
     if operator.direct is not None:
         function = _direct(operator, operator.direct, function)
     function.__name__ = function.__qualname__ = called
     function.__doc__ = operator.function.__doc__
     return function
+
+
+def remember(
+    result: Any, operator: Operator, attributes: Mapping[str, str], inputs: Sequence[NDArray]
+) -> None:
+    """Notes how the arrays ``result``, one or a list, were computed."""
+    call = Call(operator, attributes, [one.origin for one in inputs])
+    for i, one in enumerate([result] if isinstance(result, NDArray) else result):
+        one._origin = Result(call, i)
 
 
 def _direct(operator: Operator, own: Registered, whole: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,9 +124,12 @@ def _direct(operator: Operator, own: Registered, whole: Callable[..., Any]) -> C
             x = args[0].inner
             if is_floating(x.dtype):
                 try:
-                    return NDArray(compute(x))
+                    result = NDArray(compute(x))
                 except SymopError:  # reported by the whole call
-                    pass
+                    return whole(*args, **kwargs)
+                if so.autograd.is_recording():
+                    remember(result, operator, {}, args)
+                return result
         return whole(*args, **kwargs)
 
     def of_two(*args: Any, **kwargs: Any) -> Any:
@@ -115,9 +137,12 @@ def _direct(operator: Operator, own: Registered, whole: Callable[..., Any]) -> C
             x, y = args[0].inner, args[1].inner
             if is_floating(x.dtype) and x.dtype == y.dtype and x.shape == y.shape:
                 try:
-                    return NDArray(compute(x, y))
+                    result = NDArray(compute(x, y))
                 except SymopError:
-                    pass
+                    return whole(*args, **kwargs)
+                if so.autograd.is_recording():
+                    remember(result, operator, {}, args)
+                return result
         return whole(*args, **kwargs)
 
     return of_one if len(operator.inputs) == 1 else of_two
@@ -168,7 +193,8 @@ def _planned(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any])
     states = tuple(given.inputs[name].place for name in given.names if name in operator.states)
     whole = order == tuple(range(count))
     run = operator.prepared(values)
-    return _Plan(run, None if whole else order, operator.visible(values), states)
+    visible = operator.visible(values)
+    return _Plan(run, None if whole else order, visible, states, given.attributes)
 
 
 def _as_out(operator: Operator, out: Any, kwargs: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import symop as so
 from registry.caches import memoized
 from registry.hooks import define
 from symop.interop.mxnet.array_calls import function_of
+from symop.interop.mxnet.errors import MXNetError, MXNetIndexError, MXNetValueError
 from symop.interop.mxnet.fluent import fluent_methods, moved_axes, split_parts
 from symop.interop.mxnet.ndarray import NDArray
 
@@ -17,6 +18,13 @@ Lengths = tuple[int, ...]
 def called(name: str) -> Callable[..., Any]:
     """The operator ``name`` on arrays."""
     return function_of(name)
+
+
+def _shared(self: NDArray, result: NDArray) -> NDArray:
+    """``result``, the same entries in another shape, as a view unless calls are recorded."""
+    if not so.autograd.is_recording():
+        self.adopt(result, None)
+    return result
 
 
 def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
@@ -31,14 +39,33 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
         **kwargs: ``reverse``, whether the codes are matched from the last axis.
 
     Raises:
-        MXNetError: the shape does not fit.
+        MXNetError, ValueError: the shape does not fit.
     """
     given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
     wanted = kwargs.pop("shape", None) if not shape else given
-    result: NDArray = called("Reshape")(self, shape=tuple(wanted or self.shape), **kwargs)
-    if not so.autograd.is_recording():
-        self.adopt(result, None)
-    return result
+    try:
+        result: NDArray = called("Reshape")(self, shape=tuple(wanted or self.shape), **kwargs)
+    except MXNetError as error:
+        raise MXNetValueError(str(error)) from error
+    return _shared(self, result)
+
+
+def flatten(self: NDArray, inplace: bool = False, **kwargs: Any) -> NDArray:
+    """The array with all axes but the first merged; a view if ``inplace``."""
+    result: NDArray = called("Flatten")(self, **kwargs)
+    return _shared(self, result) if inplace else result
+
+
+def expand_dims(self: NDArray, axis: int, inplace: bool = False, **kwargs: Any) -> NDArray:
+    """The array with a new axis of length one; a view if ``inplace``."""
+    result: NDArray = called("expand_dims")(self, axis=axis, **kwargs)
+    return _shared(self, result) if inplace else result
+
+
+def squeeze(self: NDArray, axis: Any = None, inplace: bool = False, **kwargs: Any) -> NDArray:
+    """The array without axes of length one; a view if ``inplace``."""
+    result: NDArray = called("squeeze")(self, axis=axis, **kwargs)
+    return _shared(self, result) if inplace else result
 
 
 def transposed(self: NDArray) -> NDArray:
@@ -101,7 +128,26 @@ def moveaxis(tensor: NDArray, source: int | Lengths, destination: int | Lengths)
     return result
 
 
-_OWN = {one.__name__: one for one in (reshape, broadcast_to, broadcast_like, split_v2)}
+def gather_nd(data: NDArray, indices: NDArray, **options: Any) -> NDArray:
+    """The entries of ``data`` at columns of ``indices``; negative ones count from the end.
+
+    Raises:
+        MXNetIndexError: an index is out of bounds, which is checked when it is called.
+    """
+    places = indices.asnumpy()
+    for axis, (row, length) in enumerate(zip(places, data.shape, strict=False)):
+        wrong = row[(row < -length) | (row >= length)]
+        if wrong.size:
+            raise MXNetIndexError(
+                f"gather_nd: indices of axis {axis} must be in [{-length}, {length}), got "
+                f"{int(wrong.flat[0])}"
+            )
+    result: NDArray = called("gather_nd")(data, indices, **options)
+    return result
+
+
+_IN_PLACE = (reshape, flatten, expand_dims, squeeze)
+_OWN = {one.__name__: one for one in (*_IN_PLACE, broadcast_to, broadcast_like, split_v2)}
 define(
     NDArray,
     **{**fluent_methods(NDArray, called), **_OWN},

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
+import symop as so
 from registry.caches import memoized
 from registry.errors import SymopError
 from registry.hooks import define
 from registry.types import is_floating
-from symop.interop.mxnet.array_calls import function_of
+from symop.interop.mxnet.array_calls import function_of, remember
 from symop.interop.mxnet.base import numeric_types
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.fluent import BINARY, COMPARISONS, NUMBERS_ONLY
 from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.operators import find
 
 _DIRECT = {
     "add": python.add,
@@ -70,12 +72,26 @@ def _method(name: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
             kind = y.__class__
             if kind is float or kind is int or (y is not other and y.dtype == x.dtype):
                 try:
-                    return NDArray(direct(y, x) if swapped else direct(x, y))
+                    result = NDArray(direct(y, x) if swapped else direct(x, y))
                 except SymopError as error:
                     raise MXNetError(str(error)) from error
+                if so.autograd.is_recording():
+                    _remember(result, name, self, other, swapped)
+                return result
         return compute(other, self) if swapped else compute(self, other)
 
     return method
+
+
+def _remember(result: NDArray, name: str, self: NDArray, other: Any, swapped: bool) -> None:
+    """Notes how ``result`` was computed by a Python operator."""
+    names = BINARY[name]
+    if isinstance(other, NDArray):
+        pair = (other, self) if swapped else (self, other)
+        remember(result, find(names.arrays), {}, pair)
+    else:
+        number = names.swapped if swapped and names.swapped else names.number
+        remember(result, find(number), {"scalar": str(float(other))}, (self,))
 
 
 def _comparison(name: str) -> Callable[[NDArray, Any], Any]:
@@ -97,7 +113,9 @@ def _in_place(name: str) -> Callable[[NDArray, Any], NDArray]:
     compute = _method(name)
 
     def method(self: NDArray, other: Any) -> NDArray:
-        self.become(compute(self, other).inner)
+        found = compute(self, other)
+        self.become(found.inner)
+        self._origin = getattr(found, "_origin", None)
         return self
 
     return method

@@ -28,6 +28,8 @@ def written(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         inner = ", ".join(map(written, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
@@ -72,11 +74,12 @@ def read(kind: Any, text: str) -> Any:
 
 
 def _parts(text: str) -> list[str]:
-    """The members of a tuple or a list; a single number is a tuple of length one."""
+    """The members of a tuple, a list or an array; a single number is a tuple of length one."""
     inner = text.strip()
     if inner[:1] in ("(", "[") and inner[-1:] in (")", "]"):
         inner = inner[1:-1]
-    return [one.strip() for one in inner.split(",") if one.strip()]
+    separator = "," if "," in inner else None  # NumPy separates by spaces
+    return [one.strip() for one in inner.split(separator) if one.strip()]
 
 
 def _int(text: str) -> int:

@@ -27,10 +27,13 @@ from symop.autograd import (
 )
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
-from symop.symbol.symbol import Symbol
+from symop.interop.mxnet.origins import Variable, entry_of
+from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.whole_gradients import attach, differentiable, is_whole, write_given
 
 __all__ = [
     "Function",
+    "NDArray",
     "backward",
     "get_symbol",
     "grad",
@@ -89,7 +92,18 @@ def mark_variables(
     Raises:
         MXNetError: the numbers of arrays or their types differ.
     """
-    so.autograd.mark_variables(_inner(variables), _inner(gradients), grad_reqs)
+    given, slopes = _listed(variables), _listed(gradients)
+    requests = [grad_reqs] * len(given) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not any(map(is_whole, given)):
+        so.autograd.mark_variables(_inner(given), _inner(slopes), grad_reqs)
+    else:
+        for one, slope, request in zip(given, slopes, requests, strict=True):
+            if is_whole(one):
+                attach(one, request, slope)
+            else:
+                so.autograd.mark_variables([one.inner], [slope.inner], request)
+    for one in given:
+        one.forget()
 
 
 @raising
@@ -110,8 +124,9 @@ def backward(
     Raises:
         MXNetError: nothing was recorded, or the recording was freed.
     """
-    inner = _inner(heads)
+    inner = [differentiable(one) for one in _listed(heads)]
     so.autograd.backward(inner, _cotangents(inner, head_grads), retain_graph, train_mode)
+    write_given()
 
 
 @raising
@@ -127,7 +142,7 @@ def grad(
 
     Args:
         heads: one array or several, recorded inside ``record()``.
-        variables: arrays on which they depend.
+        variables: arrays on which they depend; unlike in MXNet, results of recorded calls, too.
         head_grads: for each head an array, or None for ones.
         retain_graph: whether to keep the recording; defaults to ``create_graph``.
         create_graph: whether to record the gradients, so that they can be differentiated again.
@@ -156,14 +171,27 @@ def grad(
 
 @raising
 def get_symbol(x: NDArray) -> Symbol:
-    """The recorded computation of ``x``, as a symbol of symop's catalogue.
+    """The recorded computation of ``x``, as a symbol of MXNet's operators.
 
-    Its variables are called ``var0``, ``var1``, ...
+    Its variables are called ``var0``, ``var1``, ... Results of indexing and of a ``Function`` are
+    variables, too.
 
     Raises:
-        MXNetError: nothing was recorded, or the computation contains a ``Function``.
+        MXNetError: no operator computed ``x`` while calls were recorded.
+
+    Example:
+        >>> import symop.interop.mxnet as mx
+        >>> x = mx.nd.array([2])
+        >>> x.attach_grad()
+        >>> with mx.autograd.record():
+        ...     y = mx.nd.tanh(x) * x
+        >>> mx.autograd.get_symbol(y).get_internals().list_outputs()
+        ['var0', 'tanh0_output', 'broadcast_mul0_output']
     """
-    return so.autograd.get_symbol(_inner(x))
+    (one,) = _listed(x)
+    if not one.inner.is_recorded or isinstance(one.origin, Variable):
+        raise MXNetError("get_symbol: a recorded call must have computed the array, got none")
+    return Symbol([entry_of(one.origin)])
 
 
 # Custom functions ------------------------------------------------------------------------------

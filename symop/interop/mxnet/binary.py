@@ -195,6 +195,25 @@ def write_array(array: Array, with_numpy_shape: bool) -> Iterator[bytes | memory
         yield from _sparse(_CSR, array.shape, array.data, [array.indptr, array.indices])
 
 
+def encoded(array: np.ndarray) -> bytes:
+    """The bytes of one array, as ``__getstate__`` of MXNet's arrays gives them."""
+    return b"".join(write_array(array, with_numpy_shape=array.ndim == 0 or array.size == 0))
+
+
+def decoded(content: bytes | bytearray) -> np.ndarray:
+    """Reads what ``encoded`` writes.
+
+    Raises:
+        MXNetFormatError: it is damaged, or is not a dense array.
+    """
+    reader = Reader(bytes(content), "__setstate__")
+    array = read_array(reader)
+    reader.finish()
+    if not isinstance(array, np.ndarray):
+        raise MXNetFormatError("__setstate__: the array must be dense and filled, got another")
+    return array
+
+
 def _sparse(
     storage: int, shape: Shape, values: np.ndarray, parts: list[Any]
 ) -> Iterator[bytes | memoryview]:

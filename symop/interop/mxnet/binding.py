@@ -4,21 +4,28 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from registry.types import is_inexact
 from symop.interop.mxnet.calls import as_shape
+from symop.interop.mxnet.context import Context, as_context, existing
 from symop.interop.mxnet.errors import MXNetError, near
 from symop.interop.mxnet.executor import Executor
-from symop.interop.mxnet.graph import Entry, argument_names, state_names
+from symop.interop.mxnet.graph import Entry, Node, argument_names, state_names
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named, zeros_of
 
 _REQUESTS = ("null", "write", "write_inplace", "add")
 
 
+Groups = Mapping[str, Any] | None
+"""Contexts by the names of groups (``AttrScope(ctx_group=...)``)."""
+
+
 def bind(
-    heads: Sequence[Entry], args: Any, args_grad: Any, grad_req: Any, aux_states: Any
+    heads: Sequence[Entry],
+    args: Any,
+    args_grad: Any,
+    grad_req: Any,
+    aux_states: Any,
+    ctx: Any = None,
 ) -> Executor:
     """Creates an executor over given arrays; see ``Symbol.bind``.
 
@@ -42,7 +49,15 @@ def bind(
         {name: gradients.get(name) for name in names},
         requests,
         _by_name("aux_states", aux_states, states),
+        None if ctx is None else as_context(ctx),
     )
+
+
+def places_of(nodes: Iterable[Node], ctx: Any, groups: Groups) -> dict[str, Context | None]:
+    """The contexts of variables by name: those of their groups, or else ``ctx``."""
+    main = existing(ctx)
+    told = {name: existing(one) for name, one in (groups or {}).items()}
+    return {one.name: told.get(one.attributes.get("__ctx_group__", ""), main) for one in nodes}
 
 
 def simple_bind(
@@ -50,30 +65,37 @@ def simple_bind(
     grad_req: Any,
     type_dict: Mapping[str, Any] | None,
     shapes: Mapping[str, Sequence[int]],
+    ctx: Any = None,
+    groups: Groups = None,
 ) -> Executor:
     """Creates an executor over zeros; see ``Symbol.simple_bind``.
 
     Raises:
         MXNetError: a shape cannot be inferred from the given ones.
     """
+    names = {*argument_names(heads), *state_names(heads)}
+    # MXNet takes no notice of other keyword arguments that are not shapes.
+    shapes = {n: one for n, one in shapes.items() if n in names or isinstance(one, (tuple, list))}
     given = {name: as_shape(name, shape) for name, shape in shapes.items()}
     types = Inference(heads, given, type_dict)
     variables = {node.name: node for node in types.variables()}
     told = [*given, *(type_dict or {})]
     _require_shapes(types, [name for name in told if name not in variables])
     _warn_unknown("simple_bind: shapes and dtypes", told, list(variables), 4)
-    arrays = {name: zeros_of(*types.type(node), name) for name, node in variables.items()}
-    arguments = {name: arrays[name] for name in argument_names(heads)}
-    requests = {
-        name: one if is_inexact(np.dtype(arguments[name].dtype)) else "null"
-        for name, one in _requests(grad_req, list(arguments)).items()
+    places = places_of(variables.values(), ctx, groups)
+    arrays = {
+        name: zeros_of(*types.type(node), name, places[name]) for name, node in variables.items()
     }
+    arguments = {name: arrays[name] for name in argument_names(heads)}
+    requests = _requests(grad_req, list(arguments))
     gradients = {
-        name: None if requests[name] == "null" else zeros_of(one.shape, one.dtype, name)
+        name: None
+        if requests[name] == "null"
+        else zeros_of(one.shape, one.dtype, name, places[name])
         for name, one in arguments.items()
     }
     states = {name: arrays[name] for name in state_names(heads)}
-    return Executor(heads, arguments, gradients, requests, states)
+    return Executor(heads, arguments, gradients, requests, states, existing(ctx))
 
 
 def evaluated(heads: Sequence[Entry], given: Mapping[str, Any]) -> list[NDArray]:

@@ -55,10 +55,10 @@ def _computed(
 
 def bodies_of(node: Node) -> list[Body]:
     """The bodies of a control-flow call, as functions of their variables in order."""
-    return [functools.partial(_run, heads) for heads in node.subgraphs]
+    return [functools.partial(run_graph, heads) for heads in node.subgraphs]
 
 
-def _run(heads: Sequence[Entry], given: Sequence[Any]) -> list[Any]:
+def run_graph(heads: Sequence[Entry], given: Sequence[Any]) -> list[Any]:
     """Computes a graph on values of known shapes, one for each variable."""
     nodes = topological(heads)
     variables = [node for node in nodes if node.is_variable]

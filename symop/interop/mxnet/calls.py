@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError, require_known
+from symop.interop.mxnet.np_shapes import is_np_shape
 from symop.interop.mxnet.operators import Operator
 
 IsValue = Callable[[Any], bool]
@@ -114,6 +115,8 @@ def by_place(
 def as_shape(name: str, given: Any) -> Shape:
     """``given`` as the shape of ``name``, in which zero means unknown.
 
+    Within ``mx.np_shape()``, -1 is unknown instead.
+
     Raises:
         MXNetError: it is not a shape.
     """
@@ -123,6 +126,10 @@ def as_shape(name: str, given: Any) -> Shape:
         raise MXNetError(
             f"{name}: the shape must be a tuple of lengths, got {given!r:.80}"
         ) from None
+    if is_np_shape():
+        if 0 in shape:
+            raise MXNetError(f"{name}: arrays of a graph must have entries, got shape {shape}")
+        shape = tuple(max(length, 0) if length == -1 else length for length in shape)
     if any(length < 0 for length in shape):
         raise MXNetError(f"{name}: lengths must be at least 0, got {shape}")
     return shape

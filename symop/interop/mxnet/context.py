@@ -1,6 +1,6 @@
 """Contexts: MXNet's device names, and the default device of new arrays."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
@@ -14,7 +14,20 @@ _NUMBERS = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5, "tpu": 6}
 _PLATFORMS = {"cuda": "gpu", "rocm": "gpu"}
 
 
-class Context:
+class _ContextType(type):
+    """The class of ``Context``, which has MXNet's old name of the current context."""
+
+    @property
+    def default_ctx(cls) -> "Context":
+        """The current context of this thread."""
+        return current_context()
+
+    @default_ctx.setter
+    def default_ctx(cls, context: "Context") -> None:
+        _entered.enter(context)
+
+
+class Context(metaclass=_ContextType):
     """A device by MXNet's name; as a context manager, the device of new arrays.
 
     The device need not exist until an array is placed on it. All host memory is one device, so
@@ -31,6 +44,8 @@ class Context:
     """
 
     __slots__ = ("device_id", "device_type")
+    devstr2type: ClassVar[dict[str, int]] = dict(_NUMBERS)
+    devtype2str: ClassVar[dict[int, str]] = {number: kind for kind, number in _NUMBERS.items()}
 
     def __init__(self, device_type: "Context | str", device_id: int = 0) -> None:
         """Creates the device of type ``device_type`` with the index ``device_id``.
@@ -161,6 +176,18 @@ def placed(value: Any, context: Any = None) -> Any:
         return value
     device = chosen.device
     return value if value.devices() == {device} else jax.device_put(value, device)
+
+
+def existing(context: Any) -> Context | None:
+    """``context`` if its device exists, otherwise None, for JAX's default device."""
+    if context is None:
+        return None
+    chosen = as_context(context)
+    try:
+        device = chosen.device
+    except MXNetError:
+        return None
+    return chosen if device != _default_device() else None
 
 
 def as_context(context: Any) -> Context:

@@ -1,15 +1,15 @@
-"""``mx.contrib``: old names of ``mx.nd.contrib`` and ``mx.sym.contrib``."""
+"""``mx.contrib``: old names of ``mx.nd.contrib``, ``mx.sym.contrib`` and ``mx.autograd``."""
 
+from symop.interop.mxnet import contrib_autograd as autograd
 from symop.interop.mxnet import nd as _nd
 from symop.interop.mxnet import sym as _sym
 
-__all__ = ["nd", "ndarray", "sym", "symbol"]
+__all__ = ["autograd", "nd", "ndarray", "sym", "symbol"]
 
 nd = ndarray = _nd.contrib
 sym = symbol = _sym.contrib
 
 _ABSENT = {
-    "autograd": "use mx.autograd",
     "onnx": "convert the model with MXNet, or save it with symop convert mxnet",
     "quantization": "integers are not computed with here: load the model before it was quantized",
     "quant": "integers are not computed with here: load the model before it was quantized",

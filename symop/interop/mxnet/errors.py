@@ -17,6 +17,10 @@ class MXNetIndexError(MXNetError, IndexError):
     """An index outside of its axis, or an index with too many axes."""
 
 
+class MXNetValueError(MXNetError, ValueError):
+    """An argument for which MXNet raises ValueError."""
+
+
 class NotImplementedForSymbol(MXNetError, NotImplementedError):  # noqa: N818  # MXNet's name
     """Raised for methods of arrays that symbols do not support."""
 

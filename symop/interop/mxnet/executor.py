@@ -1,28 +1,35 @@
 """MXNet's Executor, over arrays that it reads and writes in place."""
 
-import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
+import numpy as np
+
+from registry.types import is_inexact
+from symop.interop.mxnet.array_memory import resized
+from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.calling_back import awaited, calls_back
 from symop.interop.mxnet.calls import as_shape
+from symop.interop.mxnet.context import Context, current_context
+from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, require_known
-from symop.interop.mxnet.graph import Entry, topological
+from symop.interop.mxnet.graph import Entry
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import (
     NDArray,
     array_named,
     array_of,
+    filled,
     hold_together,
     raising,
     zeros_of,
 )
 from symop.interop.mxnet.translating import translated
+from symop.interop.mxnet.watching import Monitor, Values, watch_gradients, watched_values
 from symop.interop.mxnet.writing import written
 from symop.symbol.symbol import Symbol as Graph
-
-Monitor = Callable[[str, NDArray], None]
 
 
 class Executor:
@@ -34,6 +41,8 @@ class Executor:
         aux_dict: arrays of the auxiliary states, which a forward pass for training updates.
             Arrays that operators such as ``sgd_mom_update`` change in place are updated by every
             forward pass.
+        outputs: the results of the last ``forward``, which each pass overwrites; zeros before the
+            first.
         graph: the symbol of the catalogue that it runs.
         calls_back: whether the graph calls user code, in which case passes are synchronous.
 
@@ -56,19 +65,23 @@ class Executor:
         gradients: Mapping[str, NDArray | None],
         requests: Mapping[str, str],
         states: Mapping[str, NDArray],
+        ctx: Context | None = None,
     ) -> None:
         """Binds the outputs ``heads``; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
         self.arg_dict, self.aux_dict = dict(arguments), dict(states)
         self.grad_dict = dict(gradients)
         self._outputs: list[NDArray] | None = None
         self._heads, self._requests = list(heads), dict(requests)
+        self._ctx = current_context() if ctx is None else ctx
+        self._places = _places([*arguments.values(), *states.values()], self._ctx)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
         self._written = written(self.graph)
+        self._moving = self._differentiable()
         self._inner = raising(self.graph.bind)(
-            {name: one.value for name, one in self.arg_dict.items()},
-            {name: self._gradient(name).value for name, one in requests.items() if one != "null"},
-            self._requests,
-            {name: one.value for name, one in self.aux_dict.items()},
+            self._values(self.arg_dict),
+            {name: self._here(self._gradient(name).value) for name in self._moving},
+            {n: one if n in self._moving else "null" for n, one in self._requests.items()},
+            self._values(self.aux_dict),
         )
         passes = self._inner.forward, self._gradients
         if self.calls_back:
@@ -76,6 +89,28 @@ class Executor:
         self._forward, self._backward = raising(passes[0]), raising(passes[1])
         self._names = [node.output_name(index) for node, index in heads]
         self._monitor: Monitor | None = None
+        self._monitors_inputs = self._passed = False
+        self._watched: tuple[Values, bool] | None = None
+
+    def _here(self, value: Any) -> Any:
+        """``value`` on the device that computes, where arrays are on several devices."""
+        return value if self._places is None else jax.device_put(value, self._places)
+
+    def _values(self, arrays: Mapping[str, NDArray]) -> dict[str, Any]:
+        """The values of arrays by name, on the device that computes."""
+        return {name: self._here(one.value) for name, one in arrays.items()}
+
+    def _hold(self, arrays: Sequence[NDArray], values: Sequence[Any]) -> None:
+        """Replaces the values of arrays, each on its own device."""
+        if self._places is not None:
+            devices = [one.context.device for one in arrays]
+            values = [jax.device_put(*pair) for pair in zip(values, devices, strict=True)]
+        hold_together(arrays, values)
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether its arrays are on several devices."""
+        return self._places is not None
 
     def _translated(self, heads: Sequence[Entry]) -> Graph:
         every = {**self.arg_dict, **self.aux_dict}
@@ -84,6 +119,16 @@ class Executor:
             {name: one.shape for name, one in every.items()},
             {name: one.dtype for name, one in every.items()},
         )
+
+    def _differentiable(self) -> list[str]:
+        """The arguments with a gradient that need not be zero."""
+        if not any(one.type.differentiable for one in self.graph.nodes):
+            return []
+        return [
+            name
+            for name, request in self._requests.items()
+            if request != "null" and is_inexact(np.dtype(self.arg_dict[name].dtype))
+        ]
 
     def _gradient(self, name: str) -> NDArray:
         result = self.grad_dict[name]
@@ -104,14 +149,18 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """The results of the last ``forward``; zeros before the first."""
+        """See the class."""
         if self._outputs is None:
             self._outputs = [zeros_of(one.type.shape, one.type.dtype) for one in self.graph.nodes]
         return self._outputs
 
-    @outputs.setter
-    def outputs(self, computed: list[NDArray]) -> None:
-        self._outputs = computed
+    def hold_outputs(self, values: Sequence[Any]) -> list[NDArray]:
+        """Writes JAX arrays to the outputs, and returns these."""
+        if self._outputs is None:
+            self._outputs = [array_of(one) for one in values]
+        else:
+            hold_together(self._outputs, iter(values))
+        return self._outputs
 
     @property
     def aux_arrays(self) -> list[NDArray]:
@@ -135,48 +184,94 @@ class Executor:
         for name, one in kwargs.items():
             _write(name, self.arg_dict[name], one)
         inner = self._inner
-        inner.arg_dict.update({name: one.value for name, one in self.arg_dict.items()})
-        inner.aux_dict.update({name: one.value for name, one in self.aux_dict.items()})
-        found = self._forward(is_train)
-        outputs = self._outputs = [array_of(one) for one in found]
+        inner.arg_dict.update(self._values(self.arg_dict))
+        inner.aux_dict.update(self._values(self.aux_dict))
+        outputs = self.hold_outputs(self._forward(is_train))
+        self._passed = True
         written = list(self.aux_dict if is_train else self._written)
-        hold_together(
+        self._hold(
             [self.aux_dict[name] for name in written], [inner.aux_dict[name] for name in written]
         )
         if self._monitor is not None:
             self._watch(is_train)
-        return outputs
+        return list(outputs)
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Writes the gradients of the last forward pass for training.
+        """Writes the gradients of the last forward pass, in the mode of that pass.
+
+        Without a forward pass, those of the arrays as they are.
 
         Args:
-            out_grads: cotangents of the outputs: one, a list, or a dict by the names of outputs;
-                defaults to ones, which loss layers ignore.
+            out_grads: cotangents of the outputs: one, a list, or a dict by the names of outputs.
+                Only loss layers, which ignore them, can do without.
             is_train: has no effect: the forward pass determines the mode.
 
         Raises:
-            MXNetError: there was no forward pass for training, or a cotangent does not fit.
+            MXNetError: a cotangent is missing or does not fit.
         """
         del is_train
-        given = out_grads
+        wanted = self._moving
+        for name in wanted:
+            self._inner.grad_dict[name] = self._here(self._gradient(name).value)
+        heads = [None if one is None else self._here(one) for one in self._cotangents(out_grads)]
+        found = self._backward(heads)
+        self._hold([self._gradient(name) for name in wanted], [found[name] for name in wanted])
+        if self._monitor is not None and self._watched is not None:
+            values, mode = self._watched
+            completed = self._completed(heads)
+            watch_gradients(self._heads, completed, values, self._monitor, is_train=mode)
+        for name, request in self._requests.items():
+            if name not in wanted and request.startswith("write"):
+                self._gradient(name)[:] = 0
+
+    def _cotangents(self, given: Any) -> list[Any]:
+        """The given cotangents as JAX arrays, one for each output; None where there is none."""
         if isinstance(given, Mapping):
             given = [given.get(name) for name in self._names]
-        if given is not None:
-            listed = given if isinstance(given, (list, tuple)) else [given]
-            given = [
-                None if one is None else array_named(f"backward: cotangent {i}", one).value
-                for i, one in enumerate(listed)
-            ]
-        wanted = [name for name, request in self._requests.items() if request != "null"]
-        for name in wanted:
-            self._inner.grad_dict[name] = self._gradient(name).value
-        found = self._backward(given)
-        hold_together([self._gradient(name) for name in wanted], [found[name] for name in wanted])
+        listed = list(given) if isinstance(given, (list, tuple)) else [given]
+        found = [
+            None if one is None else array_named(f"backward: cotangent {i}", one).value
+            for i, one in enumerate(listed)
+        ]
+        missing = len(self._names) - len(found)
+        return [*found[: len(self._names)], *[None] * missing]
 
-    def _gradients(self, heads: Any) -> Mapping[str, Any]:
-        self._inner.backward(heads)
-        return self._inner.grad_dict
+    def _gradients(self, heads: Sequence[Any]) -> Mapping[str, Any]:
+        inner = self._inner
+        if not self._passed:
+            inner.forward()
+        inner.repeat_with_residuals()
+        if self._moving:
+            inner.backward(self._completed(heads))
+        return inner.grad_dict
+
+    def require_losses(self) -> None:
+        """Raises if ``backward`` needs the cotangent of an output."""
+        self._completed([None] * len(self._names))
+
+    def _completed(self, heads: Sequence[Any]) -> list[Any]:
+        """The cotangents of the outputs, with zeros for loss layers, which ignore them.
+
+        Raises:
+            MXNetError: another one is missing.
+        """
+        nodes = self.graph.nodes
+        given = [
+            one is not None and one.shape == n.type.shape
+            for one, n in zip(heads, nodes, strict=True)
+        ]
+        if all(given):
+            return list(heads)
+        completed = list(heads)
+        for i, (node, read) in enumerate(zip(nodes, self._inner.read_cotangents(), strict=True)):
+            if heads[i] is None and read:
+                raise MXNetError(
+                    f"backward: out_grads must be given for {self._names[i]!r}, which is not a "
+                    "loss, got none; mx.sym.make_loss makes one"
+                )
+            if not read:  # that of a loss layer may have any shape
+                completed[i] = filled(node.type.shape, 0, node.type.dtype)
+        return completed
 
     # Parameters and shapes
 
@@ -201,10 +296,13 @@ class Executor:
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
     ) -> "Executor":
-        """Creates an executor for inputs of other shapes, over the same parameters.
+        """Creates an executor for inputs of other shapes, over the same memory.
+
+        An array that becomes smaller shares the first entries of the old one; one that becomes
+        larger is new.
 
         Args:
-            partial_shaping: whether unnamed arrays may be replaced by zeros of another shape.
+            partial_shaping: whether unnamed arrays may change their shape.
             allow_up_sizing: whether an array may become larger.
             **kwargs: shapes by name.
 
@@ -230,39 +328,70 @@ class Executor:
                     f"reshape: {name} must not grow from {old.shape} without allow_up_sizing, got "
                     f"{new}"
                 )
-            return zeros_of(new, old.dtype, name)
+            return _resized(name, old, new)
 
-        return Executor(
+        result = Executor(
             self._heads,
             {name: like(name, one) for name, one in self.arg_dict.items()},
             {n: None if one is None else like(n, one) for n, one in self.grad_dict.items()},
             self._requests,
             {name: like(name, one) for name, one in self.aux_dict.items()},
+            self._ctx,
         )
+        result.copy_monitor(self)
+        result._outputs = [
+            _resized(name, old, node.type.shape)
+            for name, old, node in zip(self._names, self.outputs, result.graph.nodes, strict=True)
+        ]
+        return result
+
+    def debug_str(self) -> str:
+        """The graph as text, and the memory of outputs and of values kept for ``backward``."""
+        kept = [node.type for node in self.graph.nodes] + self._inner.residual_types()
+        total = sum(math.prod(one.shape) * np.dtype(one.dtype).itemsize for one in kept)
+        return f"{described(self._heads)}Total {total >> 20} MB allocated\n"
 
     def set_monitor_callback(self, callback: Monitor | None, monitor_all: bool = False) -> None:
         """Sets a function called after each pass with the name and value of every node's outputs.
 
-        Random operators draw new numbers for it. None removes the function.
-        """
-        del monitor_all
-        self._monitor = callback
+        After ``backward`` it is called with the gradients of every node's inputs. Random operators
+        draw new numbers for it.
 
-    @functools.cached_property
-    def _internals(self) -> tuple[list[str], Graph]:
-        """Names and values of all outputs of all nodes."""
-        nodes = [node for node in topological(self._heads) if not node.is_variable]
-        entries = [(node, index) for node in nodes for index in range(node.visible)]
-        return [node.output_name(index) for node, index in entries], self._translated(entries)
+        Args:
+            callback: the function; None removes it.
+            monitor_all: whether it is called with the inputs of nodes, too.
+        """
+        self._monitor, self._monitors_inputs = callback, monitor_all
+        self._watched = None
+
+    def copy_monitor(self, other: "Executor") -> None:
+        """Monitors passes by the function that ``other`` has."""
+        self.set_monitor_callback(other._monitor, other._monitors_inputs)
 
     def _watch(self, is_train: bool) -> None:
-        names, graph = self._internals
-        held = {**self._inner.arg_dict, **self._inner.aux_dict}
-        found = graph.eval(is_train=is_train, **{name: held[name] for name in graph.list_inputs()})
-        values = found[0] if is_train and self.aux_dict else found
         assert self._monitor is not None
-        for name, one in zip(names, values if len(names) > 1 else [values], strict=True):
-            self._monitor(name, array_of(one))
+        held = {**self._inner.arg_dict, **self._inner.aux_dict}
+        values = watched_values(
+            self._heads, held, self._monitor, is_train=is_train, inputs=self._monitors_inputs
+        )
+        self._watched = values, is_train
+
+
+def _places(arrays: Sequence[NDArray], ctx: Context) -> jax.Device | None:
+    """The device that computes, if arrays are on several devices; None otherwise."""
+    devices = {one.context.device for one in arrays}
+    if len(devices) < 2:
+        return None
+    return ctx.device if ctx.device in devices else arrays[0].context.device
+
+
+def _resized(name: str, old: NDArray, shape: Shape) -> NDArray:
+    """``old`` in another shape: its first entries, or zeros if it is too small."""
+    if old.shape == shape:
+        return old
+    if math.prod(shape) > old.size:
+        return zeros_of(shape, old.dtype, name)
+    return resized(old, shape)
 
 
 def _write(name: str, own: NDArray, value: Any) -> None:
@@ -274,4 +403,10 @@ def _write(name: str, own: NDArray, value: Any) -> None:
     given = array_named(name, value).value
     if given.shape != own.shape:
         raise MXNetError(f"{name}: the shape must be {own.shape}, got {given.shape}")
-    own.hold(given.astype(own.dtype))
+    own.hold(on_device_of(own, given.astype(own.dtype)))
+
+
+def on_device_of(own: NDArray, value: Any) -> Any:
+    """``value`` on the device of ``own``."""
+    devices = own.value.devices()
+    return value if value.devices() == devices else jax.device_put(value, *devices)

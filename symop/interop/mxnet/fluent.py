@@ -37,7 +37,7 @@ def fluent_methods(kind: type, find: Find) -> dict[str, Callable[..., Any]]:
             kwargs["axes"] = axes if isinstance(axes[0], int) else axes[0]
         return find("transpose")(self, **kwargs)
 
-    # ``inplace`` is ignored: a new result is equivalent, since no other array shares its entries.
+    # Symbols ignore ``inplace``; arrays define these three themselves.
     def flatten(self: Any, inplace: bool = False, **kwargs: Any) -> Any:
         return find("Flatten")(self, **kwargs)
 

@@ -228,7 +228,7 @@ def _at(node: Node, error: MXNetError) -> MXNetError:
 
 
 def _declared_shape(node: Node, shape: Partial) -> Partial:
-    """The declared shape of a variable, combined from the call and the variable itself."""
+    """The declared shape of a variable: that of the call, or else of the variable itself."""
     own = node.attributes.get("__shape__")
     try:
         told = None if own in (None, "None") else read(tuple[int, ...], str(own))
@@ -236,10 +236,7 @@ def _declared_shape(node: Node, shape: Partial) -> Partial:
         raise MXNetError(f"{node.name}: __shape__ must be a shape, got {own!r:.80}") from None
     if told is not None and any(length < 0 for length in told):
         told = tuple(max(length, 0) for length in told)
-    try:
-        return merged(shape, told if told else None)
-    except MXNetError as error:
-        raise MXNetError(f"{node.name}: {error}") from None
+    return shape or told or None
 
 
 def _declared_dtype(node: Node, dtype: Any) -> DType | None:

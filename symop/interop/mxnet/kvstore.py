@@ -3,17 +3,21 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+
 from symop.interop.mxnet.base_optimizer import Optimizer
 from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.kvstore_base import KVStoreBase, TestStore
 from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.updater import Updater, get_updater
 from symop.io.files import write_atomically
 
+__all__ = ["KVStore", "KVStoreBase", "TestStore", "create"]
 Key = int | str
 _LOCAL = ("local", "device", "nccl")
 
 
-class KVStore:
+class KVStore(KVStoreBase):
     """Stores arrays by key; pushed arrays are summed, and replace or update the stored array.
 
     Attributes:
@@ -35,9 +39,24 @@ class KVStore:
 
     def __init__(self, type: str) -> None:
         """Users call ``create``."""
-        self.type = type
+        self._type = type
         self._stored: dict[Key, NDArray] = {}
         self._updater: Callable[[Any, NDArray, NDArray], None] | None = None
+
+    @property
+    def type(self) -> str:
+        """The requested type."""
+        return self._type
+
+    def is_capable(self, capability: str) -> bool:
+        """True for ``"optimizer"``.
+
+        Raises:
+            MXNetError: another capability is asked for.
+        """
+        if capability.lower() != self.OPTIMIZER:
+            raise MXNetError(f"is_capable: it must be 'optimizer', got {capability!r}")
+        return True
 
     def init(self, key: Any, value: Any) -> None:
         """Stores copies of arrays, one or a list.
@@ -84,7 +103,8 @@ class KVStore:
         del priority, ignore_sparse
         for one, arrays in _pairs(key, out):
             for array in arrays:
-                array.hold(self._of(one).value.astype(array.dtype))
+                value = self._of(one).value.astype(array.dtype)
+                array.hold(jax.device_put(value, *array.value.devices()))
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Calls ``push``, then ``pull`` to ``out``, or to the pushed arrays by default."""
@@ -140,16 +160,19 @@ def _total(arrays: Sequence[NDArray]) -> NDArray:
     """The sum of arrays."""
     total = arrays[0].value
     for more in arrays[1:]:
-        total = total + more.value
+        total = total + jax.device_put(more.value, *total.devices())
     return array_of(total)
 
 
-def create(name: str = "local") -> KVStore:
-    """Creates a store of one process.
+def create(name: str = "local") -> Any:
+    """Creates a store of one process, or one of a class that is registered.
 
     Raises:
         MXNetError: ``name`` is a distributed type, or unknown.
     """
+    registered = KVStoreBase.kv_registry.get(name.lower()) if isinstance(name, str) else None
+    if registered is not None:
+        return registered()
     if not isinstance(name, str) or not name.startswith(_LOCAL):
         raise MXNetError(
             f"kvstore: the type must be one of {', '.join(_LOCAL)}, got {name!r}; for several "

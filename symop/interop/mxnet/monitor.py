@@ -22,7 +22,7 @@ class Monitor:
         stat_func: the statistic, one or several arrays; defaults to ``|x| / sqrt(size)``.
         pattern: a regular expression that matches the start of names.
         sort: whether to sort results by name.
-        monitor_all: has no effect: parameters are always included.
+        monitor_all: whether inputs of operators are included, too.
     """
 
     def __init__(

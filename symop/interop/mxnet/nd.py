@@ -17,15 +17,18 @@ from registry.values import SelectedRows as _SelectedRows
 from symop.interop.mxnet import sparse_arrays as _sparse
 from symop.interop.mxnet.array_calls import caller as _caller
 from symop.interop.mxnet.array_contrib import FUNCTIONS as _CONTRIB
+from symop.interop.mxnet.array_memory import from_numpy
 from symop.interop.mxnet.array_methods import called as _called
-from symop.interop.mxnet.array_methods import moveaxis, split_v2
+from symop.interop.mxnet.array_methods import gather_nd, moveaxis, split_v2
 from symop.interop.mxnet.array_operators import binary as _binary
+from symop.interop.mxnet.cached_op import CachedOp
 from symop.interop.mxnet.context import placed as _placed
 from symop.interop.mxnet.errors import MXNetError as _MXNetError
 from symop.interop.mxnet.fluent import BINARY as _BINARY
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ndarray import array_of as _array_of
+from symop.interop.mxnet.np_shapes import require_filled as _require_filled
 from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.parameters import load_params as _load_params
 from symop.interop.mxnet.parameters import save_params as _save_params
@@ -35,11 +38,11 @@ from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray
 from symop.io.files import PathLike as _PathLike
 
 __all__ = [
-    "CSRNDArray", "NDArray", "RowSparseNDArray", "arange", "array", "cast_storage", "concatenate",
-    "contrib", "empty", "eye", "from_dlpack", "from_numpy", "full", "histogram", "image", "linalg",
-    "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode", "ones", "op", "random",
-    "save", "sparse", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide",
-    "waitall", "zeros",
+    "CSRNDArray", "CachedOp", "NDArray", "RowSparseNDArray", "arange", "array", "cast_storage",
+    "concatenate", "contrib", "empty", "eye", "from_dlpack", "from_numpy", "full", "gather_nd",
+    "histogram", "image", "linalg", "linspace", "load", "load_frombuffer", "moveaxis",
+    "onehot_encode", "ones", "op", "random", "save", "sparse", "split_v2", "to_dlpack_for_read",
+    "to_dlpack_for_write", "true_divide", "waitall", "zeros",
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
 
@@ -74,7 +77,7 @@ def array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
         given = _np.array(source_array, _np.float32 if dtype is None else dtype)
     except (TypeError, ValueError) as error:
         raise TypeError(f"array: the entries must be numbers, got {source_array!r}") from error
-    return _made(_jnp.asarray(given.reshape(given.shape or (1,))), ctx)
+    return _made(_jnp.asarray(given), ctx)
 
 
 def _made(value: _jax.Array, ctx: _Any) -> NDArray:
@@ -84,7 +87,12 @@ def _made(value: _jax.Array, ctx: _Any) -> NDArray:
 def zeros(
     shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None, **others: _Any
 ) -> NDArray:
-    """Zeros; float32 by default."""
+    """Zeros; float32 by default.
+
+    Raises:
+        MXNetError: a length is not positive, outside of ``mx.np_shape()``.
+    """
+    _require_filled("zeros", shape)
     made: NDArray = _called("_zeros")(shape=shape, ctx=ctx, dtype=dtype, **others)
     return made if stype is None else _sparse.as_stored(made, stype)
 
@@ -95,7 +103,12 @@ def empty(shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None 
 
 
 def ones(shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any) -> NDArray:
-    """Ones; float32 by default."""
+    """Ones; float32 by default.
+
+    Raises:
+        MXNetError: a length is not positive, outside of ``mx.np_shape()``.
+    """
+    _require_filled("ones", shape)
     result: NDArray = _called("_ones")(shape=shape, ctx=ctx, dtype=dtype, **others)
     return result
 
@@ -149,13 +162,6 @@ def eye(
 ) -> NDArray:
     """Ones on a diagonal, zeros elsewhere."""
     result: NDArray = _called("_eye")(N=N, M=M, k=k, ctx=ctx, dtype=dtype, **others)
-    return result
-
-
-def from_numpy(ndarray: _np.ndarray, zero_copy: bool = True) -> NDArray:
-    """An array with the entries and the dtype of a NumPy array; always a copy."""
-    del zero_copy
-    result: NDArray = array(ndarray, dtype=ndarray.dtype)
     return result
 
 

@@ -2,6 +2,9 @@
 
 import contextlib
 import functools
+import math
+import operator
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -14,14 +17,27 @@ from registry.errors import BoundsError, SymopError
 from registry.values import SelectedRows
 from symop.eager.array_protocols import answers_for
 from symop.interop.mxnet.array_indices import assigned, entries_of
+from symop.interop.mxnet.binary import decoded, encoded
 from symop.interop.mxnet.context import Context, as_context, context_of
 from symop.interop.mxnet.errors import MXNetError, MXNetIndexError
 from symop.interop.mxnet.fluent import HOOKS, IN_PLACE
+from symop.interop.mxnet.origins import Origin, Variable
 from symop.interop.mxnet.views import Index, Viewed, is_contiguous
+from symop.interop.mxnet.whole_gradients import (
+    attach,
+    differentiable,
+    follow,
+    gradient_of,
+    is_whole,
+    twin_of,
+    write_given,
+)
 from symop.runtime.donation import deferring_signals, set_together
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_SMALL = 1 << 16
+"""The number of entries up to which an array is filled on the host."""
 _EVERYTHING = (slice(None), Ellipsis, ())
 
 
@@ -59,7 +75,10 @@ class NDArray(Viewed):
         ([[6.0, 6.0], [4.0, 5.0]], (1,))
     """
 
-    __slots__ = ()
+    __slots__ = ("_origin", "_twin", "_used")
+    _origin: Origin | None
+    _twin: so.NDArray | None
+    _used: "weakref.ref[Any] | None"
     HOOKS = HOOKS.union(
         IN_PLACE,
         {"T", "broadcast_to", "broadcast_like", "slice_assign", "slice_assign_scalar", "tostype"},
@@ -102,6 +121,7 @@ class NDArray(Viewed):
         """
         if found.dtype != self.inner.dtype:
             found = found.astype(self.inner.dtype)
+        self._origin = None
         if so.autograd.is_recording() and found.is_recorded:
             self._require_unrecorded()
             if found.shape != self.inner.shape:
@@ -214,8 +234,7 @@ class NDArray(Viewed):
         return int(self.asscalar())
 
     def __index__(self) -> int:
-        index: int = self.asscalar().__index__()
-        return index
+        return operator.index(self.asscalar())
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -225,6 +244,14 @@ class NDArray(Viewed):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return array_of, (self.asnumpy(),)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"handle": encoded(self.asnumpy())}
+
+    def __setstate__(self, state: Any) -> None:
+        """Takes the value that ``__getstate__`` of MXNet's arrays gives; any device is ignored."""
+        if state.get("handle") is not None:
+            self.inner, self._base, self._pieces = so.NDArray(decoded(state["handle"])), None, None
 
     # Copies
 
@@ -288,6 +315,8 @@ class NDArray(Viewed):
         result = NDArray(found if found.shape else found.reshape((1,)))
         if not so.autograd.is_recording() and is_contiguous(entries, self.shape):
             self.adopt(result, entries)
+        elif twin_of(self) is not None and so.autograd.is_recording():
+            follow([result], [self], lambda inputs: [_at(inputs[0], entries)])
         return result
 
     @raising
@@ -322,16 +351,54 @@ class NDArray(Viewed):
         """Attaches a dense gradient with the request ``"write"``, ``"add"`` or ``"null"``.
 
         Raises:
-            MXNetError: the dtype is not differentiable, or the request is unknown.
+            MXNetError: the request is unknown.
         """
         del stype
-        self.inner.attach_grad(grad_req)
+        if is_whole(self):
+            attach(self, grad_req)
+        else:
+            self.inner.attach_grad(grad_req)
+        self.forget()
 
     @property
     def grad(self) -> "NDArray | None":
         """The gradient from the last backward pass; None without ``attach_grad()``."""
+        if twin_of(self) is not None:
+            whole: NDArray | None = gradient_of(self)
+            return whole
+        untold = self._written_gradient is None
         found = self.inner.grad
+        if untold and found is not None:  # zeros, which no backward pass wrote
+            self._fresh_grad = False
         return None if found is None else NDArray(found)
+
+    def forget(self) -> None:
+        """Makes the array a variable of the calls that follow, with a gradient not yet computed."""
+        self._origin, self._fresh_grad = None, False
+
+    @property
+    def origin(self) -> Origin:
+        """How the array was computed by recorded calls."""
+        found = getattr(self, "_origin", None)
+        if found is None:
+            found = self._origin = Variable()
+        return found
+
+    @property
+    def _written_gradient(self) -> so.NDArray | None:
+        kept = differentiable(self)._grad
+        return None if kept is None else kept.value
+
+    @property
+    def _fresh_grad(self) -> bool:
+        """Whether a backward pass wrote the gradient since False was assigned."""
+        gradient, used = self._written_gradient, getattr(self, "_used", None)
+        return gradient is not None and (used is None or used() is not gradient.value)
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, fresh: bool) -> None:
+        gradient = self._written_gradient
+        self._used = None if fresh or gradient is None else weakref.ref(gradient.value)
 
     def detach(self) -> "NDArray":
         """The same value without its recorded history."""
@@ -342,8 +409,15 @@ class NDArray(Viewed):
         self, out_grad: "NDArray | None" = None, retain_graph: bool = False, train_mode: bool = True
     ) -> None:
         """Calls ``mx.autograd.backward`` on this array."""
-        given = None if out_grad is None else out_grad.inner.astype(self.inner.dtype, copy=False)
-        self.inner.backward(given, retain_graph, train_mode)
+        head = differentiable(self)
+        given = None if out_grad is None else out_grad.inner.astype(head.dtype, copy=False)
+        head.backward(given, retain_graph, train_mode)
+        write_given()
+
+
+def _at(x: so.NDArray, entries: Index) -> so.NDArray:
+    found: so.NDArray = x[entries]
+    return found if found.shape else found.reshape((1,))
 
 
 def array_of(value: Any, dtype: Any = None) -> NDArray:
@@ -371,14 +445,24 @@ def array_named(name: str, value: Any) -> NDArray:
     raise MXNetError(f"{name} must be an array, got {value!r:.80}")
 
 
-def zeros_of(shape: Sequence[int], dtype: Any, name: str = "zeros") -> NDArray:
-    """Zeros on JAX's default device.
+def filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any = None) -> jax.Array:
+    """A JAX array filled with a number; for small ones nothing is compiled."""
+    if math.prod(shape) > _SMALL:
+        return jnp.full(shape, value, dtype, device=device)
+    made: jax.Array = jax.device_put(np.full(shape, value, dtype), device)
+    return made
+
+
+def zeros_of(
+    shape: Sequence[int], dtype: Any, name: str = "zeros", ctx: Context | None = None
+) -> NDArray:
+    """Zeros on the device ``ctx``, by default on JAX's default device.
 
     Raises:
         MXNetError: they exceed the memory.
     """
     try:
-        return array_of(jnp.zeros(tuple(shape), dtype))
+        return NDArray(so.NDArray(filled(tuple(shape), 0, dtype, ctx and ctx.device)))
     except jax.errors.JaxRuntimeError as error:
         raise MXNetError(f"{name}: {error}") from error
 
@@ -390,6 +474,8 @@ def hold_together(arrays: Sequence[NDArray], values: Iterable[Any]) -> None:
     before or after it. Values that are not computed yet must be computed before the call.
     """
     shared = [one for one in arrays if one.is_shared]
+    for one in shared:
+        one.value  # noqa: B018  # a recorded call must not write to it later
     with deferring_signals() if shared else contextlib.nullcontext():
         inners = [one.inner for one in arrays]
         set_together(inners, "_value", values)

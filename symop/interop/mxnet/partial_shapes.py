@@ -21,7 +21,7 @@ MOST_CONSTANT = 2**24
 
 def is_known(shape: Partial) -> bool:
     """Whether ``shape`` is fully known."""
-    return shape is not None and 0 not in shape
+    return shape is not None and all(length > 0 for length in shape)
 
 
 def merged(one: Partial, other: Partial) -> Partial:

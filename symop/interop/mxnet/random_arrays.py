@@ -12,17 +12,16 @@ from symop.interop.mxnet.ndarray import NDArray
 
 T = TypeVar("T")
 Shape = Sequence[int]
-_default: list[Context] = []
 
 
 def default_context() -> Context:
     """The default context of test functions."""
-    return _default[0] if _default else current_context()
+    return current_context()
 
 
 def set_default_context(ctx: Context) -> None:
     """Sets the default context of test functions."""
-    _default[:] = [ctx]
+    Context.default_ctx = ctx
 
 
 def default_dtype() -> type[np.floating]:

@@ -1,14 +1,47 @@
 """Scopes of symbol creation: automatic names, prefixes, and attributes."""
 
-import itertools
 import threading
 from collections import ChainMap
+from typing import Any
 
 from symop.graph.scoping import Scopes
 from symop.interop.mxnet.errors import MXNetError
 
 
-class NameManager:
+def _replace(scopes: Scopes[Any], scope: Any) -> None:
+    """Makes ``scope`` the only one that the current thread has entered."""
+    for one in scopes.values()[1:]:
+        scopes.leave_last(one)
+    scopes.enter(scope)
+
+
+class _NamesType(type):
+    """The class of ``NameManager``, whose attribute ``current`` is the innermost one."""
+
+    @property
+    def current(cls) -> "NameManager":
+        """The innermost name manager of this thread."""
+        return current_names()
+
+    @current.setter
+    def current(cls, names: "NameManager") -> None:
+        _replace(_names, names)
+
+
+class _AttributesType(type):
+    """The class of ``AttrScope``, whose attribute ``current`` is the innermost one."""
+
+    @property
+    def current(cls) -> "AttrScope":
+        """The innermost scope of this thread."""
+        return current_attributes()
+
+    @current.setter
+    def current(cls, scope: "AttrScope") -> None:
+        _replace(_attributes, scope)
+
+
+class NameManager(metaclass=_NamesType):
     """Names symbols without a name after their operator, with a number.
 
     Example:
@@ -19,13 +52,15 @@ class NameManager:
 
     def __init__(self) -> None:
         """Starts counting from zero."""
-        self._counters: dict[str, itertools.count[int]] = {}
+        self._counter: dict[str, int] = {}
 
     def get(self, name: str | None, hint: str) -> str:
         """``name`` if given, otherwise a new name derived from ``hint``."""
         if name:
             return name
-        return f"{hint}{next(self._counters.setdefault(hint, itertools.count()))}"
+        number = self._counter.get(hint, 0)
+        self._counter[hint] = number + 1
+        return f"{hint}{number}"
 
     def __enter__(self) -> "NameManager":
         _names.enter(self)
@@ -48,7 +83,7 @@ class Prefix(NameManager):
         return self._prefix + super().get(name, hint)
 
 
-class AttrScope:
+class AttrScope(metaclass=_AttributesType):
     """Sets attributes of all symbols created inside; inner scopes extend outer ones."""
 
     def __init__(self, **attributes: str) -> None:
@@ -61,6 +96,10 @@ class AttrScope:
             if not isinstance(value, str):
                 raise MXNetError(f"AttrScope: {name} must be a str, got {value!r}")
         self._own = attributes
+
+    @property
+    def _attr(self) -> dict[str, str]:
+        return self.get(None)
 
     def get(self, attributes: dict[str, str] | None) -> dict[str, str]:
         """``attributes`` combined with those of this scope and of its enclosing scopes."""

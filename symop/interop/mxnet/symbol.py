@@ -22,7 +22,8 @@ from symop.interop.mxnet.graph import (
     without_casts,
 )
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.partial_shapes import Partial, is_known
+from symop.interop.mxnet.np_shapes import is_np_shape, is_told, shown
+from symop.interop.mxnet.partial_shapes import Partial
 from symop.interop.mxnet.symbol_json import HIDDEN, LIMIT, decode, encode
 from symop.interop.mxnet.translating import as_function, translated
 from symop.io.files import PathLike, read_bounded, write_atomically
@@ -32,7 +33,7 @@ ARRAYS_ONLY = (
     "__bool__", "as_in_context", "asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read"
 )  # fmt: skip
 """Methods of arrays that symbols refuse."""
-_PLACING = ("stype_dict", "group2ctx", "shared_arg_names", "shared_exec", "shared_buffer")
+_PLACING = ("stype_dict", "shared_arg_names", "shared_exec", "shared_buffer")
 Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 
 
@@ -218,12 +219,15 @@ class Symbol:
             MXNetError: shapes contradict each other; the message names operator and node.
         """
         found = self.infer_shape_partial(*args, **kwargs)
-        return self._complete("shape", found, lambda one: bool(one) and is_known(one))
+        return self._complete("shape", found, is_told)
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Inferred:
-        """``infer_shape``, with ``()`` or zeros for what is unknown."""
+        """``infer_shape``, with ``()`` or zeros for what is unknown.
+
+        Within ``mx.np_shape()`` these are None and -1.
+        """
         types = Inference(self.heads, self._given_shapes(args, kwargs))
-        return self._listed(types, lambda entry: types.shape(entry) or ())
+        return self._listed(types, lambda entry: shown(types.shape(entry)))
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Inferred:
         """Dtypes of arguments, outputs and auxiliary states; three times None if any is unknown.
@@ -260,8 +264,8 @@ class Symbol:
     def _given_shapes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Partial]:
         given = self._given("infer_shape", args, kwargs)
         told = {name: as_shape(name, one) for name, one in given.items() if one is not None}
-        # The shape () of a scalar means unknown in MXNet, where no array has rank 0.
-        return {name: one for name, one in told.items() if one}
+        # Outside of mx.np_shape() the shape () means unknown, and no array has rank 0.
+        return {name: one for name, one in told.items() if one or is_np_shape()}
 
     def _complete(self, what: str, found: Inferred, is_told: Callable[[Any], bool]) -> Inferred:
         """``found``, or three times None with a warning if some of it is unknown."""
@@ -333,35 +337,37 @@ class Symbol:
         """Creates an executor over given arrays, which it reads and writes in place.
 
         Args:
-            ctx: has no effect: arrays stay on their devices.
+            ctx: the device that computes, if arrays are on several; they stay where they are.
             args: arrays of the arguments, in order or by name.
             args_grad: arrays for gradients, in order or by name.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
             aux_states: arrays of the auxiliary states.
             **others: MXNet's options for placement and memory sharing; they have no effect.
         """
-        del ctx, others
-        return binding.bind(self.heads, args, args_grad, grad_req, aux_states)
+        del others
+        return binding.bind(self.heads, args, args_grad, grad_req, aux_states, ctx)
 
     def simple_bind(
         self,
         ctx: Any = None,
         grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
+        group2ctx: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Executor:
         """Creates an executor over zeros of inferred shapes.
 
         Args:
-            ctx: has no effect: arrays are on JAX's default device.
+            ctx: the device of arrays; JAX's default device if it does not exist.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
             type_dict: dtypes by name.
+            group2ctx: devices of the arrays whose variables have the attribute ``ctx_group``, by
+                its value.
             **kwargs: shapes by name; MXNet's options for placement and memory sharing have no
                 effect.
         """
-        del ctx
         shapes = {key: one for key, one in kwargs.items() if key not in _PLACING}
-        return binding.simple_bind(self.heads, grad_req, type_dict, shapes)
+        return binding.simple_bind(self.heads, grad_req, type_dict, shapes, ctx, group2ctx)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """The outputs for given arrays."""

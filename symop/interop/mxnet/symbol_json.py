@@ -10,6 +10,7 @@ from symop.interop.mxnet import ops as _table  # noqa: F401  # filled by importi
 from symop.interop.mxnet.attributes import is_hidden
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.graph import Entry, Node, describe_initial, state_ids, topological
+from symop.interop.mxnet.np_shapes import is_np_shape
 from symop.interop.mxnet.operators import Operator, find
 
 VERSION = 10901
@@ -206,7 +207,10 @@ def _record(heads: Sequence[Entry], *, top: bool) -> dict[str, Any]:
         "node_row_ptr": rows,
         "heads": [entry(one) for one in heads],
     }
-    return {**record, "attrs": {"mxnet_version": ["int", VERSION]}} if top else record
+    if not top:
+        return record
+    told: dict[str, Any] = {"is_np_shape": ["int", 1]} if is_np_shape() else {}
+    return {**record, "attrs": {**told, "mxnet_version": ["int", VERSION]}}
 
 
 def _node_record(node: Node, inputs: list[list[int]]) -> dict[str, Any]:

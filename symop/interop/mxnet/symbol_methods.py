@@ -3,17 +3,16 @@
 XLA compiles a bound graph as a whole, so no part of it is left to another backend.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from registry.hooks import define
+from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, NotImplementedForSymbol, near
-from symop.interop.mxnet.graph import Node, topological
 from symop.interop.mxnet.symbol import ARRAYS_ONLY, Symbol
 
 _BACKENDS = ("default", "default_v2", "MKLDNN", "MKLDNN_QUANTIZE", "ONEDNN", "TensorRT")
 """The backends of MXNet 1.x builds."""
-_RULE = "-" * 20
 
 
 def debug_str(self: Symbol) -> str:
@@ -24,23 +23,7 @@ def debug_str(self: Symbol) -> str:
         >>> mx.sym.sin(mx.sym.var("a"), name="s").debug_str().splitlines()[2:5]
         ['Variable:a', '--------------------', 'Op:sin, Name=s']
     """
-    lines = ["Symbol Outputs:"]
-    lines += [f"\toutput[{i}]={node.name}({at})" for i, (node, at) in enumerate(self.heads)]
-    for node in topological(self.heads):
-        lines += [f"Variable:{node.name}"] if node.is_variable else _call_lines(node)
-    return "\n".join(lines) + "\n"
-
-
-def _call_lines(node: Node) -> Iterator[str]:
-    assert node.operator is not None
-    yield from (_RULE, f"Op:{node.operator.name}, Name={node.name}", "Inputs:")
-    states = {id(one) for one in node.states()}
-    for i, (below, at) in enumerate(node.inputs):
-        version = f" version={int(id(below) in states)}" if below.is_variable else ""
-        yield f"\targ[{i}]={below.name}({at}){version}"
-    if node.attributes:
-        yield "Attrs:"
-        yield from (f"\t{key}={one}" for key, one in sorted(node.attributes.items()))
+    return described(self.heads)
 
 
 def _compose(self: Symbol, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> None:

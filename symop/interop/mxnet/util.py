@@ -1,4 +1,4 @@
-"""``mx.util``: devices, the environment, and array semantics, which are the legacy ones."""
+"""``mx.util``: devices, the environment, and the semantics of shapes."""
 
 import contextlib
 import os
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from symop.interop.mxnet.context import gpu_memory_info, num_gpus
 from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.np_shapes import is_np_shape, np_shape, set_np_shape, use_np_shape
 
 __all__ = [
     "get_gpu_count",
@@ -71,21 +72,16 @@ def set_module(module: str) -> Callable[[T], T]:
 
 
 def _refuse(what: str, active: bool) -> None:
-    """Rejects NumPy shapes and arrays of ``mx.np``, which are not supported.
+    """Rejects arrays of ``mx.np``, which are not supported.
 
     Raises:
         MXNetError: they are requested.
     """
     if active:
         raise MXNetError(
-            f"{what}: shapes are those of mx.nd and mx.sym, in which 0 is unknown; for NumPy's use "
-            "symop.nd, a namespace of the Python array API"
+            f"{what}: arrays are those of mx.nd; for NumPy's use symop.nd, a namespace of the "
+            "Python array API"
         )
-
-
-def is_np_shape() -> bool:
-    """Whether NumPy shapes are active: always False."""
-    return False
 
 
 def is_np_array() -> bool:
@@ -93,34 +89,19 @@ def is_np_array() -> bool:
     return False
 
 
-def set_np_shape(active: bool) -> bool:
-    """Keeps legacy shapes; returns whether NumPy shapes were active, which is False.
-
-    Raises:
-        MXNetError: ``active`` is set.
-    """
-    _refuse("set_np_shape", active)
-    return False
-
-
 def set_np(shape: bool = True, array: bool = True) -> None:
-    """Keeps legacy shapes and arrays.
+    """Switches to NumPy's shapes; see ``set_np_shape``.
 
     Raises:
-        MXNetError: others are requested.
+        MXNetError: arrays of ``mx.np`` are requested.
     """
-    _refuse("set_np", shape or array)
+    _refuse("set_np", array)
+    set_np_shape(shape)
 
 
 def reset_np() -> None:
-    """Keeps legacy shapes and arrays."""
-
-
-@contextlib.contextmanager
-def np_shape(active: bool = True) -> Iterator[None]:
-    """Keeps legacy shapes within a context; see ``set_np_shape``."""
-    _refuse("np_shape", active)
-    yield
+    """Returns to legacy shapes."""
+    set_np_shape(False)
 
 
 @contextlib.contextmanager
@@ -140,4 +121,4 @@ def use_np(func: Any) -> Any:
     _refuse("use_np", True)
 
 
-use_np_shape = use_np_array = use_np
+use_np_array = use_np

@@ -1,6 +1,7 @@
 """``mx.viz``: graphs as tables and as pictures."""
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,7 @@ def plot_network(
         '<svg'
     """
     del save_format, node_attrs
+    _warn_of_equal_names(symbol)
     types = _inferred(symbol, shape)
     if dtype is not None:
         types = Inference(symbol.heads, {k: tuple(v) for k, v in (shape or {}).items()}, dtype)
@@ -216,6 +218,18 @@ def plot_network(
     ]
     notes = [counted(sum(not node.is_variable for node in nodes), "operator")]
     return Drawing(title, picture(title, notes, cards, wires, layout))
+
+
+def _warn_of_equal_names(symbol: Symbol) -> None:
+    names = symbol.list_inputs()
+    repeated = ",".join(name for name in dict.fromkeys(names) if names.count(name) > 1)
+    if repeated:
+        warnings.warn(
+            "plot_network: There are multiple variables with the same name in your graph, each of "
+            f"which is drawn. Repeated names: {repeated}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _is_weight(node: Node) -> bool:

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symop.interop.mxnet.batches import DataDesc
+from symop.interop.mxnet.binding import places_of
 from symop.interop.mxnet.call_types import Type
+from symop.interop.mxnet.context import Context, existing
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import state_ids
@@ -45,6 +47,8 @@ class BoundArrays:
         params: Sequence[str],
         requests: Mapping[str, str],
         shared: "BoundArrays | None" = None,
+        ctx: Any = None,
+        groups: Mapping[str, Any] | None = None,
     ) -> None:
         """Starts without executors.
 
@@ -53,7 +57,10 @@ class BoundArrays:
             params: names of the arguments that are parameters.
             requests: see the class.
             shared: an object whose arrays are shared.
+            ctx: the device of new arrays.
+            groups: the devices of groups of arrays, by their names.
         """
+        self._ctx, self._groups = existing(ctx), groups
         self._symbol, self._params, self.requests = symbol, list(params), dict(requests)
         self._given = shared is not None
         self.store: Store = Store({}, {}, {}) if shared is None else shared.store
@@ -79,32 +86,36 @@ class BoundArrays:
             dtypes | {one.name: one.dtype for one in inputs},
         )
         variables = types.variables()
+        places = places_of(variables, self._ctx, self._groups)
         states, arguments = state_ids(types.nodes), {}
         auxiliary, gradients = {}, dict[str, NDArray | None]()
         for node in variables:
-            type = types.type(node)
+            type, place = types.type(node), places[node.name]
             if id(node) in states:
-                auxiliary[node.name] = self._kept(self.store.states, node.name, type)
+                auxiliary[node.name] = self._kept(self.store.states, node.name, type, place)
                 continue
             name, wanted = node.name, self.requests.get(node.name, "null") != "null"
             is_param = name in self._params
             arguments[name] = (
-                self._kept(self.store.params, name, type) if is_param else zeros_of(*type, name)
+                self._kept(self.store.params, name, type, place)
+                if is_param
+                else zeros_of(*type, name, place)
             )
             grads = self.store.gradients if is_param else {}
             if wanted and name not in grads:
-                grads[name] = zeros_of(*type, name)
+                grads[name] = zeros_of(*type, name, place)
             gradients[name] = grads[name] if wanted else None
-        return Executor(self._symbol.heads, arguments, gradients, self.requests, auxiliary)
+        given = arguments, gradients, self.requests, auxiliary
+        return Executor(self._symbol.heads, *given, self._ctx)
 
-    def _kept(self, own: Arrays, name: str, type: Type) -> NDArray:
+    def _kept(self, own: Arrays, name: str, type: Type, place: Context | None) -> NDArray:
         if name not in own:
             if self._given:
                 raise MXNetError(
                     f"bind: {name!r} must be among the parameters of the shared module "
                     f"({', '.join(own)})"
                 )
-            own[name] = zeros_of(*type, name)
+            own[name] = zeros_of(*type, name, place)
         if own[name].shape != type[0]:
             raise MXNetError(
                 f"bind: {name!r} is of shape {own[name].shape}, but the data need {type[0]}"

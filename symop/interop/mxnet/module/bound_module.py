@@ -7,8 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from symop.interop.mxnet.batches import DataDesc
-from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.executor import Executor
+from symop.interop.mxnet.errors import MXNetError, MXNetValueError
+from symop.interop.mxnet.executor import Executor, on_device_of
 from symop.interop.mxnet.initializer import InitDesc
 from symop.interop.mxnet.module.base_module import BaseModule
 from symop.interop.mxnet.module.bound_arrays import BoundArrays
@@ -39,6 +39,8 @@ class BoundModule(BaseModule):
         fixed_param_names: Sequence[str] | None,
         state_names: Sequence[str] | None,
         logger: Any,
+        context: Any = None,
+        group2ctxs: Any = None,
     ) -> None:
         """Creates an unbound module.
 
@@ -49,12 +51,17 @@ class BoundModule(BaseModule):
             fixed_param_names: names of parameters that are not updated.
             state_names: names of arguments kept between passes.
             logger: the logger of loops.
+            context: a device or several; all arrays are on the first.
+            group2ctxs: devices of groups of arrays, by the value of their attribute ``ctx_group``.
 
         Raises:
             MXNetError: a name is not that of an argument.
         """
         super().__init__(logger)
         self._symbol = symbol
+        self._contexts = [context] if not isinstance(context, (list, tuple)) else list(context)
+        self._groups = _first_groups(group2ctxs)
+        self._grad_req: Any = "write"
         self.data_names, self.label_names = list(data_names or ()), list(label_names or ())
         self._state_names = list(state_names or ())
         self._fixed_param_names = list(fixed_param_names or ())
@@ -140,7 +147,12 @@ class BoundModule(BaseModule):
             shared = shared_module._bound
         data, labels = described(data_shapes), described(label_shapes)
         requests = self._requests(grad_req, [one.name for one in data])
-        self._bound = BoundArrays(self._symbol, self._param_names, requests, shared)
+        self._bound = BoundArrays(
+            *(self._symbol, self._param_names, requests, shared),
+            ctx=self._contexts[0],
+            groups=self._groups,
+        )
+        self._grad_req = grad_req
         self._shape(data, labels)
         self.binded = True
         if shared_module is not None:
@@ -158,7 +170,10 @@ class BoundModule(BaseModule):
         wanted = set(self._param_names) - set(self._fixed_param_names)
         wanted |= set(data) if self.inputs_need_grad else set()
         found = {name: usual if name in wanted else "null" for name in names}
-        return found if isinstance(given, str) else {**found, **given}
+        if isinstance(given, str):
+            return found
+        # Names of other symbols, such as those of another cell, are ignored as in MXNet.
+        return {**found, **{name: one for name, one in given.items() if name in found}}
 
     def _shape(self, data: list[DataDesc], labels: list[DataDesc]) -> None:
         """Switches to the executor for these shapes."""
@@ -167,7 +182,9 @@ class BoundModule(BaseModule):
             raise MXNetError(f"bind: data must be called {self.data_names}, got {data}")
         names = set(self._symbol.list_arguments())
         known = [one for one in labels if one.name in names]
-        self._executor = self._bound.executor([*data, *known])
+        before, self._executor = self._executor, self._bound.executor([*data, *known])
+        if before is not None and before is not self._executor:
+            self._executor.copy_monitor(before)
         self._data_shapes, self._label_shapes = data, known
         held = self._executor.arg_dict
         self._types = [
@@ -245,12 +262,18 @@ class BoundModule(BaseModule):
         """Writes parameters and auxiliary states.
 
         Raises:
-            MXNetError: a name is missing or unknown without permission, or a shape differs.
+            MXNetError: a name is missing without permission, or a shape differs.
+            ValueError: a name is unknown without permission; the error is an MXNetError, too.
         """
-        known = {*self._param_names, *self._aux_names}
-        extra = [name for name in {**arg_params, **aux_params} if name not in known]
+        known, given = {*self._param_names, *self._aux_names}, {**arg_params, **aux_params}
+        missing = [name for name in sorted(known) if name not in given]
+        if missing and not allow_missing:
+            raise MXNetError(f"set_params: all parameters must be given, got no {missing[0]!r}")
+        extra = [name for name in given if name not in known]
         if extra and not allow_extra:
-            raise MXNetError(f"set_params: names must be among the parameters, got {extra[0]!r}")
+            raise MXNetValueError(
+                f"set_params: names must be among the parameters, got {extra[0]!r}"
+            )
         super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
 
     def _write(self, arg_params: Params, aux_params: Params) -> None:
@@ -271,6 +294,21 @@ class BoundModule(BaseModule):
         own = {name: executor.arg_dict[name] for name in self._param_names}
         return _copied(own), _copied(executor.aux_dict)
 
+    @property
+    def _arg_params(self) -> dict[str, NDArray]:
+        return self.get_params()[0]
+
+    @property
+    def _aux_params(self) -> dict[str, NDArray]:
+        return self.get_params()[1]
+
+    @property
+    def _total_exec_bytes(self) -> int:
+        """The number of bytes of its arrays."""
+        executor = self._own_executor("_total_exec_bytes")
+        held = [*executor.arg_arrays, *executor.grad_arrays, *executor.aux_arrays]
+        return sum(one.size * one.inner.dtype.itemsize for one in held if one is not None)
+
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """Arrays of the arguments kept between passes, each in a list of one device."""
         del merge_multi_context
@@ -282,9 +320,20 @@ class BoundModule(BaseModule):
         self._settle()
         for i, (own,) in enumerate(self.get_states()):
             given = value if states is None else states[i]
-            given = given[0] if isinstance(given, (list, tuple)) else given
-            plain = given.value if isinstance(given, NDArray) else given
+            if isinstance(given, (list, tuple)):  # a part for each device
+                plain: Any = jnp.concatenate(arrays_of(given))
+            else:
+                plain = given.value if isinstance(given, NDArray) else given
             own.hold(jnp.broadcast_to(jnp.asarray(plain, own.dtype), own.shape))
+
+
+def _first_groups(given: Any) -> dict[str, Any] | None:
+    """The devices of groups on the first of several contexts."""
+    if isinstance(given, (list, tuple)):
+        given = given[0] if given else None
+    if given is None:
+        return None
+    return {n: one[0] if isinstance(one, (list, tuple)) else one for n, one in given.items()}
 
 
 def _require_names(
@@ -319,7 +368,7 @@ def fitting(name: str, value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def _copy(name: str, value: Any, own: NDArray) -> None:
     if value is not own:
         (array,) = arrays_of([value])
-        own.hold(fitting(name, array, own.shape, own.inner.dtype))
+        own.hold(on_device_of(own, fitting(name, array, own.shape, own.inner.dtype)))
 
 
 def _copied(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:

@@ -34,11 +34,11 @@ class BucketingModule(BaseModule):
         sym_gen: returns the symbol, data names and label names for a key.
         default_bucket_key: the key of the symbol with all parameters, the longest bucket.
         logger: the logger of loops.
-        context: has no effect.
+        context: see ``Module``.
         work_load_list: has no effect.
         fixed_param_names: names of parameters that are not updated.
         state_names: names of arguments kept between passes.
-        group2ctxs: has no effect.
+        group2ctxs: see ``Module``.
         compression_params: has no effect.
     """
 
@@ -63,6 +63,8 @@ class BucketingModule(BaseModule):
             "logger": logger,
             "fixed_param_names": fixed_param_names,
             "state_names": state_names,
+            "context": context,
+            "group2ctxs": group2ctxs,
         }
         self._buckets: dict[Any, Module] = {}
         self._current = self._module(default_bucket_key)

@@ -4,17 +4,22 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
+
 from symop.interop.mxnet import base_optimizer as optimizers
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.executor import on_device_of
 from symop.interop.mxnet.kvstore import KVStore
 from symop.interop.mxnet.kvstore import create as create_kvstore
+from symop.interop.mxnet.kvstore_base import KVStoreBase
 from symop.interop.mxnet.model_files import load_checkpoint, save_checkpoint
 from symop.interop.mxnet.module.bound_arrays import ExecutorGroup
 from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, fitting
 from symop.interop.mxnet.module.module_interface import RATE, Descs, ModuleInterface
 from symop.interop.mxnet.module.training_step import TrainingStep
 from symop.interop.mxnet.monitor import Monitor
+from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.updater import Updater, get_updater, is_formula
 from symop.io.files import write_atomically
@@ -32,11 +37,14 @@ class Module(BoundModule):
         data_names: names of its data.
         label_names: names of its labels.
         logger: the logger of loops.
-        context: has no effect: arrays are on JAX's default device, also for several contexts.
+        context: the device of its arrays, JAX's default device if it does not exist. All of a
+            batch is computed on the first of several devices; only results that are not merged
+            are in parts.
         work_load_list: has no effect.
         fixed_param_names: names of parameters that are not updated.
         state_names: names of arguments kept between passes.
-        group2ctxs: has no effect.
+        group2ctxs: devices of arrays by the value of their attribute ``ctx_group``; values are
+            copied to the device of ``context`` to compute.
         compression_params: has no effect.
 
     Example:
@@ -69,9 +77,12 @@ class Module(BoundModule):
         Raises:
                 MXNetError: a name is not that of an argument.
         """
-        super().__init__(symbol, data_names, label_names, fixed_param_names, state_names, logger)
+        names = data_names, label_names, fixed_param_names, state_names
+        super().__init__(symbol, *names, logger, context, group2ctxs)
         self._preload_opt_states: str | None = None
         self._kvstore: KVStore | None = None
+        self._summing: KVStoreBase | None = None
+        self._by_store = False
         self._updater: Updater | None = None
         self._optimizer: Any = None
         self._monitors: list[Monitor] = []
@@ -177,7 +188,7 @@ class Module(BoundModule):
 
         Args:
             kvstore: ``"local"``, ``"device"`` or None, which have no effect; or a store that
-                updates.
+                updates; or one of a registered class, which sums gradients before the update.
             optimizer: an optimizer or its name.
             optimizer_params: its arguments, a dict or pairs; ``rescale_grad`` defaults to one over
                 the number of examples in a batch.
@@ -192,20 +203,37 @@ class Module(BoundModule):
             return
         self._settle()
         self._optimizer = self._made_optimizer(optimizer, optimizer_params)
-        self._updater, self._kvstore, self._steps = None, None, {}
-        if isinstance(kvstore, KVStore):
+        self._updater, self._kvstore, self._summing, self._steps = None, None, None, {}
+        self._by_store = isinstance(kvstore, KVStore)
+        if isinstance(kvstore, str):
+            made = create_kvstore(kvstore)
+            kvstore = None if isinstance(made, KVStore) else made
+            self._kvstore = made if kvstore is None and len(self._contexts) > 1 else None
+        if self._by_store:
             self._kvstore = kvstore
             kvstore.set_optimizer(self._optimizer)
             for name in self._param_names:
                 kvstore.init(name, self._own_executor("init_optimizer").arg_dict[name])
         else:
-            if kvstore is not None:
-                create_kvstore(kvstore)
+            self._summing = self._broadcast_by(kvstore)
             self._updater = get_updater(self._optimizer)
+            if self._kvstore is not None:
+                self._kvstore._set_updater(self._updater)
         self.optimizer_initialized = True
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
+
+    def _broadcast_by(self, store: Any) -> KVStoreBase | None:
+        """A store of the user's, once it has broadcast the parameters."""
+        if store is None:
+            return None
+        if not isinstance(store, KVStoreBase):
+            raise MXNetError(f"init_optimizer: kvstore must be a store or its name, got {store!r}")
+        for name in self._param_names:
+            array = self._own_executor("init_optimizer").arg_dict[name]
+            store.broadcast(name, array, array)
+        return store
 
     def _made_optimizer(self, given: Any, params: Any) -> Any:
         """The optimizer, created from its name if needed, with the names of the parameters."""
@@ -227,6 +255,7 @@ class Module(BoundModule):
         if not isinstance(shared_module, Module) or not shared_module.optimizer_initialized:
             raise MXNetError("borrow_optimizer: a Module with an optimizer must be given")
         self._optimizer, self._kvstore = shared_module._optimizer, shared_module._kvstore
+        self._summing, self._by_store = shared_module._summing, shared_module._by_store
         self._updater, self._steps = shared_module._updater, {}
         self.optimizer_initialized = True
 
@@ -294,13 +323,15 @@ class Module(BoundModule):
     def _pass(self, feed: Mapping[str, Any], is_train: bool) -> None:
         executor = self._own_executor("forward")
         for name, value in feed.items():
-            executor.arg_dict[name].hold(value)
+            own = executor.arg_dict[name]
+            own.hold(on_device_of(own, value) if executor.is_scattered else value)
         executor.forward(is_train)
         self._passed = is_train
 
     def _step(self) -> TrainingStep | None:
         """The compiled step for the current shapes, unless intermediate results are needed."""
-        apart = self._monitors or self._observed or self.inputs_need_grad or self._state_names
+        apart: Any = self._monitors or self._observed or self.inputs_need_grad or self._state_names
+        apart = apart or self._summing is not None or self._own_executor("update").is_scattered
         if apart or self._updater is None or not is_formula(self._updater.optimizer):
             return None
         executor, bound = self._own_executor("update"), self._bound
@@ -346,7 +377,8 @@ class Module(BoundModule):
         executor = self._own_executor("update")
         if self._pending is not None:
             (feed, step), self._pending = self._pending, None
-            executor.outputs, self._passed = step.run(feed), False
+            executor.hold_outputs(step.run(feed))
+            self._passed = False
             return
         grads = {
             i: executor.grad_dict[name]
@@ -354,10 +386,13 @@ class Module(BoundModule):
             if executor.grad_dict[name] is not None
         }
         weights = [executor.arg_dict[self._param_names[i]] for i in grads]
-        if self._kvstore is not None:
+        if self._kvstore is not None and self._by_store:
             names = [self._param_names[i] for i in grads]
             self._kvstore.pushpull(names, list(grads.values()), weights)
         elif self._updater is not None:
+            if self._summing is not None:
+                for i, grad in grads.items():
+                    self._summing.pushpull(self._param_names[i], grad)
             self._updater(list(grads), list(grads.values()), weights)
 
     # Results
@@ -366,7 +401,16 @@ class Module(BoundModule):
         """The outputs of the last forward pass; unless merged, each in a list of one device."""
         self._settle()
         found = self._own_executor("get_outputs").outputs
-        return list(found) if merge_multi_context else [[one] for one in found]
+        if merge_multi_context:
+            return list(found)
+        return [self._parts(one, self._symbol[i]) for i, one in enumerate(found)]
+
+    def _parts(self, array: NDArray, of: Symbol) -> list[NDArray]:
+        """An output's parts, one for each context, along the batch axis of its layout."""
+        axis, count = DataDesc.get_batch_axis(of.attr("__layout__")), len(self._contexts)
+        if axis < 0 or count == 1:
+            return [array]
+        return [array_of(one) for one in jnp.array_split(array.value, count, axis)]
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """The gradients of the data."""

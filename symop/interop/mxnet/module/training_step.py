@@ -11,8 +11,8 @@ import jax.numpy as jnp
 
 import symop as so
 from symop import random
-from symop.eager.ndarray import array_of as eager
 from symop.eager.recording import flush
+from symop.graph.nodes import topological
 from symop.interop.mxnet.base_optimizer import Formula, told
 from symop.interop.mxnet.calling_back import awaited
 from symop.interop.mxnet.executor import Executor
@@ -64,10 +64,10 @@ class TrainingStep:
         ys = [Graph([one], graph.also) for one in graph.nodes if one.type.differentiable]
         known = set(so.Group(ys).list_arguments()) if ys else set()
         self._moving = [name for name in self._trained if name in known]
-        slopes = so.grad(ys, self._moving, unreachable="zero") if self._moving else []
+        slopes = self._slopes(ys) if self._moving else []
         whole = so.Group([graph, *slopes])
         self._count = len(graph.nodes)
-        self._function = GraphFunction(whole.nodes, whole.also, training=True)
+        self._function = GraphFunction(whole.nodes, graph.also, training=True)
         held = {**executor.arg_dict, **executor.aux_dict}
         self._schedule = self._function.schedule([held[n].value for n in self._function.names])
         names = self._function.names
@@ -81,8 +81,18 @@ class TrainingStep:
         self._numbers: tuple[tuple[float, ...], Any] | None = None
         self._flat: tuple[list[Any], list[NDArray], Any] | None = None
 
-    def run(self, feed: Mapping[str, Any]) -> list[NDArray]:
-        """Trains on a batch; returns the outputs, computed from the old parameters.
+    def _slopes(self, ys: Sequence[Graph]) -> list[Any]:
+        """The gradients of the outputs, which must be loss layers: a step has no cotangents."""
+        heads = [so.var(f"head{i}", one.shape, one.dtype) for i, one in enumerate(ys)]
+        slopes = so.grad(ys, self._moving, heads, unreachable="zero")
+        read = set(topological([node for one in slopes for node in one.nodes]))
+        if not any(one.nodes[0] in read for one in heads):
+            return slopes
+        self._executor.require_losses()  # a kernel may ignore the cotangent that it is given
+        return so.grad(ys, self._moving, unreachable="zero")
+
+    def run(self, feed: Mapping[str, Any]) -> list[Any]:
+        """Trains on a batch; returns the outputs, computed from the old parameters, for JAX.
 
         Args:
             feed: JAX arrays by name, of the shapes and dtypes of the executor's.
@@ -107,7 +117,7 @@ class TrainingStep:
                 outputs.extend(values)
 
             into(store, (_taken(moved), rest, self._numbers_of(numbers), root, offset))
-        return [NDArray(eager(one)) for one in outputs]
+        return outputs
 
     def _step_for(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
         """The compiled step, with a shortcut for repeated calls, since hashing its key is slow."""

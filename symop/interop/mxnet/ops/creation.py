@@ -16,6 +16,11 @@ _WHOLE = ("uint8", "int8", "int32", "int64")
 _DEVICE = ("ctx",)
 
 
+def _lengths(shape: Shape) -> Shape:
+    """``shape`` with zero for unknown lengths, which may also be -1."""
+    return tuple(0 if length == -1 else length for length in shape)
+
+
 def _in(dtype: str, number: float) -> float | int:
     """``number`` as a number of ``dtype``."""
     return int(number) if dtype in _WHOLE else number
@@ -24,6 +29,7 @@ def _in(dtype: str, number: float) -> float | int:
 @operator("_zeros", ignored=_DEVICE)
 def zeros(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     """Zeros."""
+    shape = _lengths(shape)
     require_fits("_zeros", shape)
     return made("zeros", shape=shape, dtype=dtype)
 
@@ -37,6 +43,7 @@ def zeros_without_dtype(*, shape: Shape = ()) -> Any:
 @operator("_ones", ignored=_DEVICE)
 def ones(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     """Ones."""
+    shape = _lengths(shape)
     require_fits("_ones", shape)
     return made("ones", shape=shape, dtype=dtype)
 

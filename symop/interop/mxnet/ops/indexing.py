@@ -12,7 +12,14 @@ from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import require_fits
-from symop.interop.mxnet.partial_shapes import Partial, Shapes, enter, like_data, merged
+from symop.interop.mxnet.partial_shapes import (
+    Partial,
+    Shapes,
+    enter,
+    is_known,
+    like_data,
+    merged,
+)
 
 
 def whole(numbers: Any) -> Any:
@@ -24,7 +31,7 @@ def whole(numbers: Any) -> Any:
 
 def _where_shapes(given: Shapes, found: Shapes) -> None:
     condition = given[0]
-    if condition is None:
+    if condition is None or not is_known(condition):
         return
     shape: Partial = merged(merged(given[1], given[2]), found[0])
     if shape is not None and len(condition) == len(shape):

@@ -36,14 +36,13 @@ def along(lengths: Lengths, count: int, default: int) -> Lengths:
 
 
 def _fully_connected_shapes(given: Shapes, found: Shapes, num_hidden: int, flatten: bool) -> None:
-    enter(given, 2, (num_hidden,))
     out = found[0]
     if out is not None and not flatten:
         enter(given, 0, (*out[:-1], 0))
     data = given[0]
     if data is None:
-        enter(given, 1, (num_hidden, 0))
         return
+    enter(given, 2, (num_hidden,))
     enter(given, 1, (num_hidden, product(data[1:]) if flatten else data[-1]))
     enter(found, 0, (data[0], num_hidden) if flatten else (*data[:-1], num_hidden))
     if flatten and found[0] is not None:

@@ -122,9 +122,9 @@ def _pooled(
     count = len(kernel)
     if len(axes) != count:
         raise MXNetError(f"Pooling: kernel must have {len(axes)} lengths, got {kernel}")
-    stride, pad = along(stride, count, 1), along(pad, count, 0)
     if convention == "same" and (count != 1 or any(pad)):
         raise MXNetError("Pooling: 'same' must be along one axis without pad, got another")
+    stride, pad = along(stride, count, 1), along(pad if any(pad) else (), count, 0)
     excess = _excess(tuple(data.shape[a] for a in axes), kernel, stride, pad, convention)
     pairs = [(p, p + more) for p, more in zip(pad, excess, strict=True)]
     how: dict[str, Any] = {"stride": stride, "layout": layout}
@@ -175,7 +175,7 @@ def _pooling_shapes(
     if data is None:
         return
     lengths, count = list(data), len(kernel)
-    steps, sides = along(stride, count, 1), along(pad, count, 0)
+    steps, sides = along(stride, count, 1), along(pad if any(pad) else (), count, 0)
     for i, axis in enumerate(_spatial(data, layout)):
         if global_pool:
             lengths[axis] = 1

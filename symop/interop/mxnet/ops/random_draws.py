@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import symop as so
 from registry.types import is_floating
+from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import Draws, fixed, made
 from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
@@ -45,6 +46,42 @@ def _of_numbers(
     return found if like is None else fixed(found, like)
 
 
+def _require(holds: bool, what: str, got: float) -> None:
+    if not holds:
+        raise MXNetError(f"random: {what}, got {got}")
+
+
+def _check_bounds(low: float, high: float) -> None:
+    _require(low <= high, f"high must be at least low, which is {low}", high)
+
+
+def _check_scale(scale: float) -> None:
+    _require(scale > 0, "scale must be positive", scale)
+
+
+def _check_gamma(alpha: float, beta: float) -> None:
+    _require(alpha > 0, "alpha must be positive", alpha)
+    _require(beta > 0, "beta must be positive", beta)
+
+
+def _check_rate(lam: float) -> None:
+    _require(lam > 0, "lam must be positive", lam)
+
+
+def _check_mean(lam: float) -> None:
+    _require(lam >= 0, "lam must not be negative", lam)
+
+
+def _check_successes(k: int, p: float) -> None:
+    _require(k >= 0, "k must not be negative", k)
+    _require(p >= 0, "p must not be negative", p)
+
+
+def _check_spread(mu: float, alpha: float) -> None:
+    _require(mu >= 0, "mu must not be negative", mu)
+    _require(alpha >= 0, "alpha must not be negative", alpha)
+
+
 def _like(draw: Draw, numbers: Sequence[float], data: Any) -> Any:
     """Draws in the shape and the dtype of ``data``."""
     return _of_numbers(draw, numbers, data.shape, data.dtype, like=data)
@@ -73,7 +110,7 @@ def _sample_shapes(given: Shapes, found: Shapes, shape: Shape) -> None:
 # Uniform ---------------------------------------------------------------------------------------
 
 
-@operator("_random_uniform", "random_uniform", "uniform", ignored=_DEVICE)
+@operator("_random_uniform", "random_uniform", "uniform", ignored=_DEVICE, check=_check_bounds)
 def random_uniform(
     *, low: float = 0.0, high: float = 1.0, shape: Shape = (), dtype: Draws | None = None
 ) -> Any:
@@ -81,7 +118,7 @@ def random_uniform(
     return _of_numbers(so.random_uniform, (low, high), shape, dtype)
 
 
-@operator("_random_uniform_like", shapes=same)
+@operator("_random_uniform_like", shapes=same, check=_check_bounds)
 def random_uniform_like(data: Any, *, low: float = 0.0, high: float = 1.0) -> Any:
     """Uniform draws from ``[low, high)``, in the shape of ``data``."""
     return _like(so.random_uniform, (low, high), data)
@@ -96,7 +133,7 @@ def sample_uniform(low: Any, high: Any, *, shape: Shape = (), dtype: Draws | Non
 # Normal ----------------------------------------------------------------------------------------
 
 
-@operator("_random_normal", "random_normal", "normal", ignored=_DEVICE)
+@operator("_random_normal", "random_normal", "normal", ignored=_DEVICE, check=_check_scale)
 def random_normal(
     *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), dtype: Draws | None = None
 ) -> Any:
@@ -104,7 +141,7 @@ def random_normal(
     return _of_numbers(so.random_normal, (loc, scale), shape, dtype)
 
 
-@operator("_random_normal_like", shapes=same)
+@operator("_random_normal_like", shapes=same, check=_check_scale)
 def random_normal_like(data: Any, *, loc: float = 0.0, scale: float = 1.0) -> Any:
     """Normal draws in the shape of ``data``."""
     return _like(so.random_normal, (loc, scale), data)
@@ -119,7 +156,7 @@ def sample_normal(mu: Any, sigma: Any, *, shape: Shape = (), dtype: Draws | None
 # Gamma -----------------------------------------------------------------------------------------
 
 
-@operator("_random_gamma", "random_gamma", ignored=_DEVICE)
+@operator("_random_gamma", "random_gamma", ignored=_DEVICE, check=_check_gamma)
 def random_gamma(
     *, alpha: float = 1.0, beta: float = 1.0, shape: Shape = (), dtype: Draws | None = None
 ) -> Any:
@@ -127,7 +164,7 @@ def random_gamma(
     return _of_numbers(so.random_gamma, (alpha, beta), shape, dtype)
 
 
-@operator("_random_gamma_like", shapes=same)
+@operator("_random_gamma_like", shapes=same, check=_check_gamma)
 def random_gamma_like(data: Any, *, alpha: float = 1.0, beta: float = 1.0) -> Any:
     """Gamma draws in the shape of ``data``."""
     return _like(so.random_gamma, (alpha, beta), data)
@@ -142,13 +179,13 @@ def sample_gamma(alpha: Any, beta: Any, *, shape: Shape = (), dtype: Draws | Non
 # Exponential and Poisson -----------------------------------------------------------------------
 
 
-@operator("_random_exponential", "random_exponential", ignored=_DEVICE)
+@operator("_random_exponential", "random_exponential", ignored=_DEVICE, check=_check_rate)
 def random_exponential(*, lam: float = 1.0, shape: Shape = (), dtype: Draws | None = None) -> Any:
     """Exponential draws of rate ``lam``."""
     return _of_numbers(_exponential, (lam,), shape, dtype)
 
 
-@operator("_random_exponential_like", shapes=same)
+@operator("_random_exponential_like", shapes=same, check=_check_rate)
 def random_exponential_like(data: Any, *, lam: float = 1.0) -> Any:
     """Exponential draws in the shape of ``data``."""
     return _like(_exponential, (lam,), data)
@@ -160,13 +197,13 @@ def sample_exponential(lam: Any, *, shape: Shape = (), dtype: Draws | None = Non
     return _of_arrays(_exponential, (lam,), shape, dtype)
 
 
-@operator("_random_poisson", "random_poisson", ignored=_DEVICE)
+@operator("_random_poisson", "random_poisson", ignored=_DEVICE, check=_check_mean)
 def random_poisson(*, lam: float = 1.0, shape: Shape = (), dtype: Draws | None = None) -> Any:
     """Poisson draws of mean ``lam``."""
     return _of_numbers(so.random_poisson, (lam,), shape, dtype)
 
 
-@operator("_random_poisson_like", shapes=same)
+@operator("_random_poisson_like", shapes=same, check=_check_mean)
 def random_poisson_like(data: Any, *, lam: float = 1.0) -> Any:
     """Poisson draws in the shape of ``data``."""
     return _like(so.random_poisson, (lam,), data)
@@ -181,7 +218,9 @@ def sample_poisson(lam: Any, *, shape: Shape = (), dtype: Draws | None = None) -
 # Negative binomial -----------------------------------------------------------------------------
 
 
-@operator("_random_negative_binomial", "random_negative_binomial", ignored=_DEVICE)
+@operator(
+    "_random_negative_binomial", "random_negative_binomial", ignored=_DEVICE, check=_check_successes
+)
 def random_negative_binomial(
     *, k: int = 1, p: float = 1.0, shape: Shape = (), dtype: Draws | None = None
 ) -> Any:
@@ -189,7 +228,7 @@ def random_negative_binomial(
     return _of_numbers(_negative_binomial, (k, p), shape, dtype)
 
 
-@operator("_random_negative_binomial_like", shapes=same)
+@operator("_random_negative_binomial_like", shapes=same, check=_check_successes)
 def random_negative_binomial_like(data: Any, *, k: int = 1, p: float = 1.0) -> Any:
     """Draws as in ``_random_negative_binomial``, in the shape of ``data``."""
     return _like(_negative_binomial, (k, p), data)
@@ -207,6 +246,7 @@ def sample_negative_binomial(
     "_random_generalized_negative_binomial",
     "random_generalized_negative_binomial",
     ignored=_DEVICE,
+    check=_check_spread,
 )
 def random_generalized_negative_binomial(
     *, mu: float = 1.0, alpha: float = 1.0, shape: Shape = (), dtype: Draws | None = None
@@ -215,7 +255,7 @@ def random_generalized_negative_binomial(
     return _of_numbers(_generalized_negative_binomial, (mu, alpha), shape, dtype)
 
 
-@operator("_random_generalized_negative_binomial_like", shapes=same)
+@operator("_random_generalized_negative_binomial_like", shapes=same, check=_check_spread)
 def random_generalized_negative_binomial_like(
     data: Any, *, mu: float = 1.0, alpha: float = 1.0
 ) -> Any:

@@ -214,15 +214,26 @@ def reshape_like(
     return so.reshape(lhs, shape=(*lhs.shape[:begin], *rhs.shape[first:last], *lhs.shape[end:]))
 
 
+def _require_blocks(name: str, shape: Shape, block_size: int, by: int) -> None:
+    """Rejects images without entries, and numbers of channels that are not divisible."""
+    if block_size < 1 or len(shape) != 4 or 0 in shape or shape[1] % by:  # axes
+        raise MXNetError(
+            f"{name}: images with entries, and channels divisible by the block, must be given, got "
+            f"shape {tuple(shape)} and block_size {block_size}"
+        )
+
+
 @operator("depth_to_space")
 def depth_to_space(data: Any, *, block_size: int) -> Any:
     """Rearranges channels into blocks of pixels."""
+    _require_blocks("depth_to_space", data.shape, block_size, max(block_size, 1) ** 2)
     return so.depth_to_space(data, block_size=block_size)
 
 
 @operator("space_to_depth")
 def space_to_depth(data: Any, *, block_size: int) -> Any:
     """Rearranges blocks of pixels into channels."""
+    _require_blocks("space_to_depth", data.shape, block_size, 1)
     return so.space_to_depth(data, block_size=block_size)
 
 

@@ -31,7 +31,12 @@ def _lengths(shape: Shape, pieces: tuple[slice, ...]) -> Shape:
     return (*taken, *shape[len(pieces) :])
 
 
-@operator("slice", "crop", "_sparse_slice")
+def _slice_shapes(given: Shapes, found: Shapes, begin: Bounds, end: Bounds, step: Bounds) -> None:
+    if given[0] is not None:  # an unknown length stays one: nothing is left of it
+        enter(found, 0, _lengths(given[0], _pieces(begin, end, step)))
+
+
+@operator("slice", "crop", "_sparse_slice", shapes=_slice_shapes)
 def slice_(data: Any, *, begin: Bounds, end: Bounds, step: Bounds = ()) -> Any:
     """A slice by Python's rules; steps may be negative."""
     pieces = _pieces(begin, end, step)
@@ -86,7 +91,17 @@ def slice_assign_scalar(
     return _put(data, number, pieces)
 
 
-@operator("slice_axis")
+def _slice_axis_shapes(
+    given: Shapes, found: Shapes, axis: int, begin: int, end: int | None
+) -> None:
+    if given[0] is None:
+        return
+    lengths, at = list(given[0]), axis_of("slice_axis", axis, len(given[0]))
+    lengths[at] = len(range(*slice(begin, end).indices(lengths[at])))
+    enter(found, 0, tuple(lengths))
+
+
+@operator("slice_axis", shapes=_slice_axis_shapes)
 def slice_axis(data: Any, *, axis: int, begin: int, end: int | None) -> Any:
     """A slice along one axis."""
     length = data.shape[axis_of("slice_axis", axis, len(data.shape))]
@@ -168,6 +183,11 @@ def diag(data: Any, *, k: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """A matrix with ``data`` on a diagonal, or the diagonals of ``data``."""
     if len(data.shape) == 1:
         return so.diag(data, k=k)
+    rows, columns = (data.shape[axis_of("diag", one, len(data.shape))] for one in (axis1, axis2))
+    if not -rows < k < columns:
+        raise MXNetError(
+            f"diag: k must be between {1 - rows} and {columns - 1}, within the matrix, got {k}"
+        )
     return so.diagonal(data, offset=k, axis1=axis1, axis2=axis2)
 
 

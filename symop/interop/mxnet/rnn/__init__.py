@@ -1,5 +1,7 @@
 """``mx.rnn``: recurrent cells as symbols, and batches of sentences."""
 
+from symop.interop.mxnet.rnn import cells as rnn_cell
+from symop.interop.mxnet.rnn import sentences as io
 from symop.interop.mxnet.rnn.cells import BaseRNNCell, GRUCell, LSTMCell, RNNCell, RNNParams
 from symop.interop.mxnet.rnn.checkpoints import (
     do_rnn_checkpoint,
@@ -11,6 +13,7 @@ from symop.interop.mxnet.rnn.combined_cells import (
     FusedRNNCell,
     SequentialRNNCell,
 )
+from symop.interop.mxnet.rnn.convolution_cells import ConvGRUCell, ConvLSTMCell, ConvRNNCell
 from symop.interop.mxnet.rnn.modifier_cells import (
     DropoutCell,
     ModifierCell,
@@ -23,6 +26,9 @@ __all__ = [
     "BaseRNNCell",
     "BidirectionalCell",
     "BucketSentenceIter",
+    "ConvGRUCell",
+    "ConvLSTMCell",
+    "ConvRNNCell",
     "DropoutCell",
     "FusedRNNCell",
     "GRUCell",
@@ -35,6 +41,8 @@ __all__ = [
     "ZoneoutCell",
     "do_rnn_checkpoint",
     "encode_sentences",
+    "io",
     "load_rnn_checkpoint",
+    "rnn_cell",
     "save_rnn_checkpoint",
 ]

@@ -121,6 +121,12 @@ class BaseRNNCell:
         self._counter += 1
         return f"{self._prefix}t{self._counter}_"
 
+    def _get_activation(self, inputs: Any, activation: Any, **kwargs: Any) -> Any:
+        """``inputs`` activated by the name of a function, or by a function of symbols."""
+        if isinstance(activation, str):
+            return sym.Activation(inputs, act_type=activation, **kwargs)
+        return activation(inputs, **kwargs)
+
     # Weights of gates
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Params:
@@ -272,10 +278,7 @@ class RNNCell(_GatedCell):
         """Runs one step."""
         name = self.step_name()
         i2h, h2h = self._sums(inputs, states[0], name)
-        if isinstance(self._activation, str):
-            output = sym.Activation(i2h + h2h, act_type=self._activation, name=f"{name}out")
-        else:
-            output = self._activation(i2h + h2h, name=f"{name}out")
+        output = self._get_activation(i2h + h2h, self._activation, name=f"{name}out")
         return output, [output]
 
 

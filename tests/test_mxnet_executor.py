@@ -1,0 +1,153 @@
+"""Executors of MXNet's interface: modes, memory, cotangents, devices, monitors."""
+
+import re
+
+import jax
+import numpy as np
+import pytest
+
+import symop.interop.mxnet as mx
+from symop.interop.mxnet import MXNetError
+
+needs_two = pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+
+
+def bound(net, **shapes):
+    executor = net.simple_bind(mx.cpu(), **shapes)
+    for name, array in executor.arg_dict.items():
+        array[:] = mx.nd.arange(1, array.size + 1).reshape(array.shape) / (len(name) + 1)
+    return executor
+
+
+def test_backward_may_follow_a_pass_for_prediction():
+    executor = bound(mx.sym.Dropout(mx.sym.var("x") * 3, p=0.5), x=(4,))
+    executor.forward()
+    executor.backward(mx.nd.array([1, 2, 3, 4]))
+    assert executor.grad_dict["x"].asnumpy().tolist() == [3, 6, 9, 12]
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones(4))
+    assert set(executor.grad_dict["x"].asnumpy()) <= {0.0, 6.0}
+
+
+def test_backward_of_a_prediction_draws_what_the_pass_drew():
+    executor = bound(mx.sym.Dropout(mx.sym.var("x"), p=0.5, mode="always"), x=(64,))
+    executor.arg_dict["x"][:] = 1
+    (out,) = executor.forward()
+    executor.backward(mx.nd.ones(64))
+    assert (executor.grad_dict["x"].asnumpy() == out.asnumpy()).all()
+
+
+def test_only_losses_do_without_cotangents():
+    x = mx.sym.var("x")
+    executor = bound(x * 2, x=(2,))
+    executor.forward(is_train=True)
+    with pytest.raises(MXNetError, match="out_grads must be given"):
+        executor.backward()
+    loss = bound(mx.sym.make_loss(x * 2), x=(2,))
+    loss.forward(is_train=True)
+    loss.backward()
+    assert loss.grad_dict["x"].asnumpy().tolist() == [2, 2]
+    both = bound(mx.sym.Group([mx.sym.make_loss(x * 2), mx.sym.BlockGrad(x)]), x=(2,))
+    both.forward(is_train=True)
+    both.backward()
+    assert both.grad_dict["x"].asnumpy().tolist() == [2, 2]
+
+
+def test_a_module_refuses_a_head_that_is_no_loss():
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1)
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (2, 3))])
+    module.init_params()
+    module.init_optimizer()
+    batch = mx.io.DataBatch([mx.nd.ones((2, 3))])
+    with pytest.raises(MXNetError, match="out_grads must be given"):
+        module.forward_backward(batch)
+
+
+def test_outputs_stay_the_same_arrays():
+    executor = bound(mx.sym.square(mx.sym.var("x")), x=(2,))
+    (kept,) = executor.outputs
+    (first,) = executor.forward(x=mx.nd.array([1, 2]))
+    (second,) = executor.forward(is_train=True, x=mx.nd.array([3, 4]))
+    assert kept is first is second
+    assert kept.asnumpy().tolist() == [9, 16]
+
+
+def test_integers_have_gradients_of_zero():
+    x, index = mx.sym.var("x"), mx.sym.var("index")
+    net = mx.sym.take(x, index)
+    executor = net.bind(
+        mx.cpu(),
+        {"x": mx.nd.ones((3,)), "index": mx.nd.array([0, 2], dtype="int32")},
+        {"x": mx.nd.ones((3,)), "index": mx.nd.ones((2,), dtype="int32")},
+    )
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones(2))
+    assert executor.grad_dict["index"].asnumpy().tolist() == [0, 0]
+    assert executor.grad_dict["x"].asnumpy().tolist() == [1, 0, 1]
+    shape = bound(mx.sym.shape_array(x), x=(2, 3))
+    shape.grad_dict["x"][:] = 5
+    shape.forward(is_train=True)
+    shape.backward(mx.nd.ones(2))
+    assert not shape.grad_dict["x"].asnumpy().any()
+
+
+def test_reshape_shares_memory():
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, no_bias=True, name="fc")
+    executor = net.simple_bind(mx.cpu(), x=(3, 2))
+    executor.arg_dict["x"][:] = 1
+    executor.arg_dict["fc_weight"][:] = 1
+    smaller = executor.reshape(x=(2, 2))
+    assert smaller.forward()[0].asnumpy().tolist() == [[2, 2]] * 2
+    assert executor.outputs[0].asnumpy().tolist() == [[2, 2], [2, 2], [0, 0]]
+    smaller.arg_dict["x"][:] = 5
+    assert executor.arg_dict["x"].asnumpy().tolist() == [[5, 5], [5, 5], [1, 1]]
+    larger = executor.reshape(allow_up_sizing=True, x=(4, 2))
+    larger.arg_dict["x"][:] = 0
+    assert executor.arg_dict["x"].asnumpy()[0, 0] == 5
+    assert larger.arg_dict["fc_weight"] is executor.arg_dict["fc_weight"]
+
+
+def test_debug_text_tells_the_memory():
+    x = mx.sym.var("x")
+    net = x
+    for _ in range(4):
+        net = net * net
+    text = net.simple_bind(mx.cpu(), x=(1024, 1024)).debug_str()
+    assert "Op:elemwise_mul" in text
+    none = net.simple_bind(mx.cpu(), grad_req="null", x=(1024, 1024)).debug_str()
+    found = [int(re.search(r"Total (\d+) MB", one).group(1)) for one in (text, none)]
+    assert found[0] > found[1] == 4
+
+
+@needs_two
+def test_groups_are_on_the_devices_named():
+    with mx.AttrScope(ctx_group="one"):
+        a = mx.sym.var("a") * 2
+    with mx.AttrScope(ctx_group="two"):
+        net = mx.sym.var("b") + a
+    executor = net.simple_bind(
+        mx.cpu(0), group2ctx={"one": mx.cpu(1), "two": mx.cpu(0)}, a=(2,), b=(2,)
+    )
+    executor.forward(is_train=True, a=mx.nd.ones(2), b=mx.nd.ones(2))
+    executor.backward(mx.nd.ones(2))
+    assert executor.outputs[0].asnumpy().tolist() == [3, 3]
+    assert executor.arg_dict["a"].context == executor.grad_dict["a"].context == mx.cpu(1)
+    assert executor.arg_dict["b"].context == mx.cpu(0)
+    assert executor.grad_dict["a"].asnumpy().tolist() == [2, 2]
+
+
+def test_monitors_see_gradients_and_inputs():
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    executor = bound(mx.sym.Activation(net, act_type="tanh", name="act"), data=(1, 2))
+    seen = {}
+    executor.set_monitor_callback(lambda name, array: seen.setdefault(name, array.asnumpy()), True)
+    (out,) = executor.forward(is_train=True)
+    assert list(seen)[:4] == ["data", "fc_data", "fc_weight", "fc_bias"]
+    assert "act_input0" in seen
+    executor.backward(mx.nd.ones((1, 2)))
+    slope = 1 - out.asnumpy() ** 2
+    np.testing.assert_allclose(seen["act_backward_output"], slope, rtol=1e-5)
+    np.testing.assert_allclose(
+        seen["fc_backward_output1"], executor.grad_dict["fc_weight"].asnumpy(), rtol=1e-5
+    )

@@ -1,0 +1,304 @@
+"""Behavior of MXNet's arrays, shapes, modules, stores, cells and scopes that scripts rely on."""
+
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import symop.interop.mxnet as mx
+from symop.interop.mxnet import MXNetError, nd
+
+# Arrays
+
+
+def test_reshapes_in_place_share_memory():
+    x = nd.arange(6).reshape((1, 2, 3))
+    pairs = [
+        (x.flatten(inplace=one), x.squeeze(axis=0, inplace=one), x.expand_dims(0, inplace=one))
+        for one in (True, False)
+    ]
+    x[0, 0] = 9
+    for shared, copied in zip(*pairs, strict=True):
+        assert shared.asnumpy().reshape(-1)[:3].tolist() == [9, 9, 9]
+        assert copied.asnumpy().reshape(-1)[:3].tolist() == [0, 1, 2]
+    pairs[0][1][1] = 7
+    assert x.asnumpy()[0, 1].tolist() == [7, 7, 7]
+    with pytest.raises(ValueError, match="entries"):
+        x.reshape((2, 2))
+
+
+def test_scalars_have_no_axes():
+    assert nd.array(np.ones(())).shape == ()
+    assert nd.array(3).asnumpy() == 3
+
+
+def test_arrays_share_the_memory_of_numpy():
+    given = np.arange(4.0, dtype="float32").reshape(2, 2)
+    one, other = nd.from_numpy(given), nd.from_numpy(given)
+    with pytest.raises(ValueError, match="read-only"):
+        given[0, 0] = 1
+    one[1, 1] = 100
+    one[:1] *= 2
+    assert given.tolist() == other.asnumpy().tolist() == [[0, 2], [2, 100]]
+    del one, other
+    given[0, 0] = 5
+    assert nd.from_numpy(given, zero_copy=False).asnumpy()[0, 0] == 5
+    with pytest.raises(ValueError, match="contiguous"):
+        nd.from_numpy(given.T)
+
+
+def test_states_of_arrays_are_mxnets():
+    held = nd.array([[1, 2]], dtype="int32").__getstate__()["handle"]
+    assert held[:4] == (0xF993FAC9).to_bytes(4, "little")
+    other = nd.zeros(1)
+    other.__setstate__({"handle": bytearray(held)})
+    assert other.dtype is np.int32
+    assert other.asnumpy().tolist() == [[1, 2]]
+    assert pickle.loads(pickle.dumps(other)).asnumpy().tolist() == [[1, 2]]
+    with pytest.raises(MXNetError, match="__setstate__"):
+        other.__setstate__({"handle": b"abc"})
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("normal", (0, -1)),
+        ("uniform", (1, 0)),
+        ("gamma", (1, -1)),
+        ("exponential", (-1,)),
+        ("poisson", (-1,)),
+    ],
+)
+def test_parameters_of_draws_are_checked(name, wrong):
+    for namespace in (nd.random, mx.sym.random):
+        with pytest.raises(MXNetError, match="random: "):
+            getattr(namespace, name)(*wrong, shape=(2,))
+
+
+def test_calls_that_mxnet_refuses():
+    image = nd.ones((1, 4, 2, 2))
+    for wrong in (
+        lambda: nd.diag(nd.ones((2, 3)), k=4),
+        lambda: nd.depth_to_space(image, 0),
+        lambda: nd.depth_to_space(image, 3),
+        lambda: nd.space_to_depth(image, 0),
+        lambda: nd.zeros(()),
+    ):
+        with pytest.raises(MXNetError):
+            wrong()
+    data = nd.array([[0, 1, 2], [3, 4, 5]])
+    assert nd.gather_nd(data, nd.array([[-1, 0], [-1, -3]])).asnumpy().tolist() == [5, 0]
+    for last in (3, -4):
+        with pytest.raises(IndexError, match="axis 1"):
+            nd.gather_nd(data, nd.array([[0], [last]]))
+
+
+def test_shapes_may_be_arrays_of_numpy():
+    shape = np.array([2, 1])
+    assert nd.zeros(shape).shape == (2, 1)
+    assert nd.ones((1, 1)).broadcast_to(shape).shape == (2, 1)
+
+
+def test_a_cached_operator_is_recorded():
+    net = mx.nd.CachedOp(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=1, no_bias=True))
+    x, weight, out = nd.ones((1, 2)), nd.array([[3, 4]]), nd.zeros((1, 1))
+    weight.attach_grad()
+    with mx.autograd.record():
+        (net(x, weight) * 2).backward()
+    assert weight.grad.asnumpy().tolist() == [[2, 2]]
+    net(x, weight, out=out)
+    assert out.asscalar() == 7
+    with pytest.raises(MXNetError, match="CachedOp"):
+        net(x)
+
+
+# Symbols
+
+
+def test_partial_shapes():
+    def result(net, **shapes):
+        return net.infer_shape_partial(**shapes)[1]
+
+    x, y, z = (mx.sym.var(name) for name in "xyz")
+    assert result(mx.sym.dot(x, y), x=(0, 3, 4), y=(4, 5)) == [(0, 3, 5)]
+    assert result(mx.sym.batch_dot(x, y), x=(0, 3, 4), y=(0, 4, 5)) == [(0, 3, 5)]
+    assert result(mx.sym.batch_dot(x, y), x=(0, 3, 4), y=(0, 0, 5)) == [()]
+    assert result(mx.sym.where(x, y, z), x=(0, 2), y=(0, 2), z=(0, 2)) == [()]
+    assert result(mx.sym.where(x, y, z), x=(2,), y=(2, 0), z=(2, 3)) == [(2, 3)]
+    cut = mx.sym.slice(x, begin=(None, 3), end=(5, 10), step=(None, 2))
+    assert result(cut, x=(0, 20)) == [(0, 4)]
+    assert result(mx.sym.slice_axis(x, axis=1, begin=0, end=5), x=(10, 0)) == [(10, 0)]
+    net = mx.sym.FullyConnected(x, num_hidden=4, name="fc")
+    assert net.infer_shape_partial()[0] == [(), (), ()]
+
+
+def test_a_given_shape_wins_over_that_of_the_variable():
+    net = mx.sym.var("a", shape=(2, 3)) + mx.sym.var("b")
+    assert net.infer_shape()[0] == [(2, 3)] * 2
+    assert net.infer_shape(a=(5, 6))[0] == [(5, 6)] * 2
+
+
+def test_unknown_lengths_may_be_minus_one():
+    net = mx.sym.ones([2, -1]) + mx.sym.transpose(mx.sym.ones([3, -1]))
+    assert net.bind(mx.cpu(), {}).forward()[0].shape == (2, 3)
+
+
+def test_arguments_of_operators_are_told():
+    told = mx.operator.get_operator_arguments("Activation")
+    assert told.names == ["data", "act_type"]
+    assert told.narg == 2
+    assert told.types[0] == "NDArray-or-Symbol"
+    assert told.types[1].endswith(", required")
+    assert "'relu'" in told.types[1]
+
+
+# Modules, stores, iterators
+
+
+def network():
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    return mx.sym.SoftmaxOutput(net, name="softmax")
+
+
+def bound(**options):
+    module = mx.mod.Module(network(), **options)
+    module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    module.init_params()
+    return module
+
+
+def test_parameters_that_are_missing_or_unknown():
+    module = bound()
+    weight = {"fc_weight": nd.ones((2, 3))}
+    extra = {**weight, "fc_bias": nd.zeros(2), "other": nd.zeros(2)}
+    with pytest.raises(RuntimeError, match="fc_bias"):
+        module.set_params(weight, {})
+    module.set_params(weight, {}, allow_missing=True)
+    with pytest.raises(ValueError, match="other"):
+        module.set_params(extra, {})
+    module.set_params(extra, {}, allow_extra=True)
+    with pytest.raises(TypeError):
+        mx.mod.Module(network()).bind([("data", nd.array([10.0, 10.0]))])
+
+
+def test_results_of_several_contexts_are_in_parts():
+    data = mx.sym.Activation(mx.sym.var("data"), act_type="relu", __layout__="TNC")
+    module = mx.mod.Module(data, label_names=None, context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([mx.io.DataDesc("data", (3, 8, 7), layout="TNC")])
+    module.init_params()
+    module.forward(mx.io.DataBatch([nd.ones((3, 8, 7))]))
+    assert module.get_outputs()[0].shape == (3, 8, 7)
+    assert [one.shape for one in module.get_outputs(False)[0]] == [(3, 4, 7)] * 2
+
+
+def test_stores_of_users():
+    class Counting(mx.kv.TestStore):
+        sums = 0
+
+        def pushpull(self, key, value, out=None, priority=0):
+            Counting.sums += 1
+            super().pushpull(key, value, out, priority)
+
+    mx.kv.KVStoreBase.register(Counting)
+    module = bound()
+    module.init_optimizer(kvstore="counting")
+    module.forward_backward(mx.io.DataBatch([nd.ones((4, 3))], [nd.array([0, 1, 0, 1])]))
+    module.update()
+    assert Counting.sums == 2
+    store = mx.kv.create("teststore")
+    values = [nd.ones(2), nd.ones(2)]
+    store.pushpull(1, values)
+    assert values[1].asnumpy().tolist() == [2, 2]
+    assert not store.is_capable("optimizer")
+    assert mx.kv.create("local").is_capable("optimizer")
+    with pytest.raises(NotImplementedError, match="set_optimizer"):
+        store.set_optimizer(None)
+
+
+def test_rows_of_files_have_a_dtype(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("200000001,2\n3,4\n")
+    batches = mx.io.CSVIter(path, (2,), batch_size=2, dtype="int32")
+    (batch,) = list(batches)
+    assert batch.data[0].dtype is np.int32
+    batches.reset()
+    assert batches.iter_next()
+    assert batches.getdata().asnumpy().tolist() == [[200000001, 2], [3, 4]]
+
+
+# Cells, drawings, scopes
+
+
+@pytest.mark.parametrize("kind", [mx.rnn.ConvRNNCell, mx.rnn.ConvLSTMCell, mx.rnn.ConvGRUCell])
+def test_cells_of_images(kind):
+    cell = kind(input_shape=(1, 3, 6, 5), num_hidden=4, prefix="rnn_")
+    inputs = [mx.sym.var(f"x{i}") for i in range(2)]
+    outputs, states = cell.unroll(2, inputs)
+    group = mx.sym.Group(outputs)
+    assert group.list_outputs() == ["rnn_t0_out_output", "rnn_t1_out_output"]
+    assert group.infer_shape(x0=(1, 3, 6, 5), x1=(1, 3, 6, 5))[1] == [(1, 4, 6, 5)] * 2
+    assert len(states) == len(cell.state_info) == (2 if kind is mx.rnn.ConvLSTMCell else 1)
+    with pytest.raises(MXNetError, match="odd"):
+        kind(input_shape=(1, 3, 6, 5), num_hidden=4, h2h_kernel=(2, 3))
+
+
+def test_sentences_under_their_older_path():
+    coded, words = mx.rnn.io.encode_sentences(
+        [["a", "c"]], vocab={"a": 1}, start_label=0, unknown_token="UNK"
+    )
+    assert (coded, words) == ([[1, 0]], {"a": 1, "UNK": 0})
+
+
+def test_equal_names_in_a_drawing_are_warned_of():
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    net = mx.sym.FullyConnected(net, num_hidden=2, name="fc")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        mx.viz.plot_network(net)
+    assert len(told) == 1
+    assert "fc_weight" in str(told[0].message)
+
+
+def test_scopes_belong_to_threads():
+    def enter():
+        mx.AttrScope.current = mx.AttrScope(x="inner")
+        mx.Context.default_ctx = mx.cpu(3)
+        seen.append((mx.AttrScope.current._attr, mx.Context.default_ctx))
+
+    seen = []
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [({"x": "inner"}, mx.cpu(3))]
+    assert mx.AttrScope.current._attr == {}
+    for given in ({"y": "hi"}, {}):
+        mx.AttrScope.current = mx.AttrScope(**given)
+        assert mx.AttrScope.current._attr == given
+    assert mx.Context.default_ctx != mx.cpu(3)
+    assert mx.Context.devtype2str[mx.cpu().device_typeid] == "cpu"
+    with mx.name.NameManager() as names:
+        assert mx.name.NameManager.current is names
+
+
+def test_features_and_folders(monkeypatch):
+    assert not mx.runtime.Features().is_enabled("opencv")
+    assert {one.name for one in mx.runtime.feature_list()} == set(mx.runtime.Features())
+    with pytest.raises(RuntimeError, match="NOTHING"):
+        mx.runtime.Features().is_enabled("nothing")
+    monkeypatch.setenv("MXNET_HOME", "/data")
+    assert mx.base.data_dir() == "/data"
+
+
+def test_the_gradient_of_a_softmax_is_along_its_axis():
+    x = nd.array(np.random.default_rng(0).normal(size=(2, 3, 4)))
+    head = nd.array(np.random.default_rng(1).normal(size=(2, 3, 4)))
+    x.attach_grad()
+    with mx.autograd.record():
+        out = nd.SoftmaxActivation(x, mode="instance")
+    out.backward(head)
+    p, h = out.asnumpy(), head.asnumpy()
+    np.testing.assert_allclose(
+        x.grad.asnumpy(), p * (h - (h * p).sum(-1, keepdims=True)), rtol=1e-4, atol=1e-6
+    )
