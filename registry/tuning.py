@@ -42,6 +42,10 @@ class Tuning(NamedTuple):
     crowded: int = 8
     most_copied: int = 1 << 24
     few_cores: int = 2
+    attention_block: int = 512
+    attention_scores: int = 1 << 24
+    logits: int = 1 << 24
+    logits_chunk: int = 1 << 22
 
 
 class _Holder:
