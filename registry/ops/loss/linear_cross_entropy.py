@@ -37,6 +37,7 @@ from registry.ops.loss.linear_chunks import (
     pulled,
     pushed,
     summed,
+    summed_and_pulled,
 )
 from registry.ops.loss.losses import ignores, require_classes
 from registry.shapes import inexact, real
@@ -584,6 +585,159 @@ def _tangent_maker(
     if any(wanted[i] for i in (0, 1, 3, 7)):
         grads |= _curved(operands, bias, tangents, numbers, soft_cap)
     return grads
+
+
+# Value and gradient at once ----------------------------------------------------------------------
+
+
+def _both_shape(
+    hidden: Shape,
+    weight: Shape,
+    labels: Shape,
+    of_softmax: Shape,
+    of_label: Shape,
+    of_all: Shape | None,
+    bias: Shape | None,
+    *,
+    of_bias: bool,
+) -> list[Shape]:
+    numbers = (labels, of_softmax, of_label, of_all)
+    parts = _gradient_shape(hidden, weight, labels, *numbers, bias, of_bias=of_bias)
+    return [labels, labels, *parts]
+
+
+def _both_dtype(
+    hidden: VarType,
+    weight: VarType,
+    labels: VarType,
+    of_softmax: VarType,
+    of_label: VarType,
+    of_all: VarType | None,
+    bias: VarType | None,
+    *,
+    of_bias: bool,
+) -> list[DType]:
+    _product_dtype(of_softmax, of_label, of_all)
+    dtypes = _loss_dtype(hidden, weight, labels, bias)
+    return [*dtypes, *[dtypes[0]] * (3 if of_bias else 2)]
+
+
+def _both_reference(
+    hidden: np.ndarray,
+    weight: np.ndarray,
+    labels: np.ndarray,
+    of_softmax: np.ndarray,
+    of_label: np.ndarray,
+    of_all: np.ndarray | None = None,
+    bias: np.ndarray | None = None,
+    *,
+    soft_cap: float | None,
+    of_bias: bool,
+    **how: Any,
+) -> list[np.ndarray]:
+    loss = _loss_reference(hidden, weight, labels, bias, soft_cap=soft_cap, **how)
+    size = np.logaddexp.reduce(_scores_reference(hidden, weight, bias, soft_cap), -1)
+    numbers = (size, of_softmax, of_label, of_all)
+    how = {"soft_cap": soft_cap, "of_bias": of_bias}
+    return [loss, size, *_gradient_reference(hidden, weight, labels, *numbers, bias, **how)]
+
+
+_BOTH: dict[str, Any] = {**_FEW, "of_softmax": (4,), "of_label": (4,)}
+
+
+@op(
+    shape=_both_shape,
+    dtype=_both_dtype,
+    outputs=("out", "logsumexp", "*parts"),
+    count=lambda *, of_bias: 2 + of_bias,
+    reference=_both_reference,
+    native=False,
+    compared=True,
+    cases=[
+        case(**_BOTH, order=1),
+        case(
+            **_BOTH,
+            of_all=(4,),
+            bias=(5,),
+            of_bias=True,
+            smoothing=0.2,
+            z_loss=0.1,
+            soft_cap=2.0,
+            ignore_label=1,
+            order=1,
+        ),
+        misuse("of_label must have shape (4,), got (3,)", **{**_BOTH, "of_label": (3,)}),
+    ],
+    costly=True,
+    sealed=True,
+)
+def linear_cross_entropy_and_gradient(
+    hidden: Array,
+    weight: Array,
+    labels: Array,
+    of_softmax: Array,
+    of_label: Array,
+    of_all: Array | None = None,
+    bias: Array | None = None,
+    *,
+    smoothing: Smoothing = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: Cap = None,
+    of_bias: bool = False,
+) -> tuple[Array, ...]:
+    """The results of ``linear_cross_entropy`` and of its gradient, with each score computed once.
+
+    A graph that needs both is lowered to it if the numbers of the gradient do not depend on the
+    loss. Apart from that the inputs and attributes are those of the two operators.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> hidden, weight, label = jnp.ones((1, 1)), jnp.zeros((2, 1)), jnp.asarray([1])
+        >>> ones = jnp.ones(1)
+        >>> results = linear_cross_entropy_and_gradient(hidden, weight, label, ones, ones)
+        >>> results[0], results[3]
+        (Array([0.6931472], dtype=float32), Array([[ 0.5],
+               [-0.5]], dtype=float32))
+    """
+    by = _scores(hidden, weight, labels, bias, soft_cap)
+    kept = by.labels != ignore_label if ignores(labels.dtype, ignore_label) else None
+    shares = _shares(of_softmax, of_label, of_all, by.wide)
+    sums, parts = summed_and_pulled(by, shares, of_all=bool(smoothing))
+    loss = _loss(by, sums, kept, smoothing, z_loss)
+    return loss, sums[0], *_parts(parts, by, of_bias=of_bias)
+
+
+@linear_cross_entropy_and_gradient.gradient
+def _both_maker(
+    hidden: Var,
+    weight: Var,
+    labels: Var,
+    of_softmax: Var,
+    of_label: Var,
+    of_all: Var | None,
+    bias: Var | None,
+    logsumexp: Var,
+    d_out: Var,
+    d_logsumexp: Var | None,
+    d_parts: tuple[Var | None, ...] | None,
+    *,
+    of_bias: bool,
+    soft_cap: float | None,
+    **how: Any,
+) -> Grads:
+    all_wanted = (True,) * 8
+    numbers = (logsumexp, of_softmax, of_label, of_all, bias, d_parts)
+    own = {"soft_cap": soft_cap, "of_bias": of_bias}
+    by_parts = _gradient_maker(hidden, weight, labels, *numbers, all_wanted, **own)
+    d_size = _total(d_logsumexp, by_parts.pop("logsumexp"))
+    by_loss = _loss_maker(
+        hidden, weight, labels, bias, logsumexp, d_out, d_size, all_wanted, soft_cap=soft_cap, **how
+    )
+    return {name: _total(one, by_loss.get(name)) for name, one in by_parts.items()}
+
+
+# Second derivatives, by whole matrices ---------------------------------------------------------
 
 
 def _curved(
