@@ -15,7 +15,7 @@ import measure
 
 MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "depth",
-    "depth_chain", "jax_functions", "differential_operators", "scale", "newcomer",
+    "depth_chain", "attention", "jax_functions", "differential_operators", "scale", "newcomer",
     "start",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")

@@ -32,6 +32,12 @@ class Tuning(NamedTuple):
         few_cores: The number of cores up to which MXNet's fused training step does not let XLA run
             operators in parallel. On two cores, steps of perceptrons with 256 to 1,024 units took
             3 to 16 percent longer in parallel.
+        attention_block: The number of queries, and of keys, of a block of attention.
+        attention_scores: The number of scores, of all heads, above which attention is computed
+            block by block.
+        logits: The number of scores, of examples times classes, above which the cross-entropy of
+            linear scores is computed chunk by chunk.
+        logits_chunk: The number of scores of a chunk.
     """
 
     segment: int = 128

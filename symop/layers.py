@@ -9,6 +9,8 @@ from symop import engine as _engine  # noqa: F401  # it completes the classes of
 from symop.graph.naming import composed, next_name
 
 _STEM = "attention"
+_SEEDS = 2**31 - 1
+"""The number of seeds of dropout."""
 composed.add(_STEM)
 
 
@@ -22,6 +24,8 @@ def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
     width: int | None = None,
     causal: bool = False,
     mask: Any = None,
+    window: int | tuple[int, int] | None = None,
+    dropout: float = 0.0,
     rotary: bool | float = False,
     use_bias: bool = True,
     name: str | None = None,
@@ -38,6 +42,8 @@ def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
         width: the number of features of the result; defaults to that of ``data``.
         causal: whether each position sees only itself and those before.
         mask: as in ``so.scaled_dot_product_attention``.
+        window: likewise.
+        dropout: the share of the weights that is dropped in training.
         rotary: whether queries and keys are rotated by their position, as in
             ``so.rotary_embedding``; or the base of the angles.
         use_bias: whether the projections have biases.
@@ -79,7 +85,12 @@ def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
         turn, base = get("rotary_embedding"), 10000.0 if rotary is True else float(rotary)
         query, keys = turn(query, base=base), turn(keys, base=base)
     attend = get("scaled_dot_product_attention")
-    attended = attend(query, keys, values, mask, causal=causal)
+    how = {"causal": causal, "window": window}
+    attended = attend(query, keys, values, mask, **how)
+    if dropout:
+        seed = get("random_integers")(low=0, high=_SEEDS, shape=(2,), dtype="int32")
+        how |= {"dropout": dropout, "dropout_seed": seed}
+        attended = get("choose")(attend(query, keys, values, mask, **how), attended)
     return projected(get("merge_heads")(attended), "out", width)
 
 

@@ -97,12 +97,13 @@ def scores_of(by: Scores, chunk: Chunk) -> Array:
 
 def _label_scores(by: Scores) -> Array:
     """The score of each example's class; NaN for a class out of range."""
-    labels = jnp.where(by.labels < 0, by.shape[1], by.labels)
-    rows = jnp.take(by.weight, labels, axis=0, mode="fill", fill_value=jnp.nan)
-    x = jnp.sum(by.hidden.astype(by.wide) * rows.astype(by.wide), 1)
+    legal = (by.labels >= 0) & (by.labels < by.shape[1])
+    labels = jnp.where(legal, by.labels, 0)
+    rows = jnp.take(by.weight, labels, axis=0, mode="clip").astype(by.wide)
+    x = jnp.sum(by.hidden.astype(by.wide) * rows, 1)
     if by.bias is not None:
-        x = x + jnp.take(by.bias, labels, mode="fill", fill_value=jnp.nan).astype(by.wide)
-    return _capped(x, by.soft_cap)
+        x = x + jnp.take(by.bias, labels, mode="clip").astype(by.wide)
+    return jnp.where(legal, _capped(x, by.soft_cap), jnp.nan)
 
 
 # Loops over chunks -----------------------------------------------------------------------------

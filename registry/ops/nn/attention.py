@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import booleans, case, integers, misuse, workload
@@ -15,6 +17,7 @@ from registry.ops.core.reductions import statistics_dtype
 from registry.ops.core.reductions import sum as sum_over
 from registry.ops.core.reshaping import reshape
 from registry.ops.nn.attention_blocks import (
+    Call,
     Form,
     Window,
     attend,
@@ -100,7 +103,7 @@ from registry.var import Var
     costly=True,
     sealed=True,
 )
-def scaled_dot_product_attention(  # the limits of what a query sees
+def scaled_dot_product_attention(
     query: Array,
     keys: Array,
     values: Array,
@@ -201,11 +204,102 @@ def _wide(x: Var) -> Any:
     return cast(x, dtype=statistics_dtype(x.dtype))
 
 
+# On a GPU --------------------------------------------------------------------------------------
+
+
+@scaled_dot_product_attention.on("gpu")
+def attention_on_gpu(
+    query: Array,
+    keys: Array,
+    values: Array,
+    mask: Array | None = None,
+    bias: Array | None = None,
+    query_lengths: Array | None = None,
+    key_lengths: Array | None = None,
+    dropout_seed: Array | None = None,
+    *,
+    scale: float | None,
+    causal: bool,
+    window: Window,
+    dropout: float,
+) -> tuple[Array, Array]:
+    """Attention by cuDNN where it takes the call; otherwise by the kernel of all platforms.
+
+    The logsumexp is that of all platforms, since cuDNN's is rounded to the dtype of the values. XLA
+    drops its computation where no gradient needs it.
+    """
+    form = Form(scale, causal, window, dropout)
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    call = call_of(*of_one_dtype(query, keys, values), *limits, form)
+    out, logsumexp = attend(call)
+    shape = query.shape[:-1]
+    fast = _by_cudnn(call) if has_cuda() and _suits_cudnn(call) else None
+    out = out if fast is None else fast
+    return out.reshape(*shape, values.shape[-1]), logsumexp.reshape(shape)
+
+
+def has_cuda() -> bool:
+    """Whether JAX has a GPU."""
+    try:
+        return bool(jax.devices("gpu"))
+    except RuntimeError:
+        return False
+
+
+def _suits_cudnn(call: Call) -> bool:
+    """Whether JAX's documentation lists a call among those that cuDNN computes."""
+    assert call.values is not None
+    form, width = call.form, call.query.shape[-1]
+    limits = (call.mask, call.bias, call.query_lengths, call.key_lengths)
+    back, ahead = form.reach
+    plain = all(one is None for one in limits) and not form.dropout
+    square = call.query.shape[-2] == call.keys.shape[-2]
+    causal = form.causal and ahead == 0 and square
+    return (
+        plain
+        and call.dtype.itemsize == 2
+        and width == call.values.shape[-1]
+        and 0 < width <= 128
+        and width % 8 == 0
+        and (causal or (back is None and ahead is None))
+        and 0 not in call.scores_shape
+        and (form.scale is None or isinstance(form.scale, float))
+    )
+
+
+def _by_cudnn(call: Call) -> Array | None:
+    """The values of the queries by cuDNN; None if JAX refuses the call for this device."""
+    assert call.values is not None
+    *_, shared, group, queries, width = call.query.shape
+    form, keys = call.form, call.keys.shape[-2]
+    query = call.query.reshape(-1, shared * group, queries, width)
+    turned = [
+        jnp.swapaxes(one, 1, 2)
+        for one in (
+            query,
+            call.keys.reshape(-1, shared, keys, width),
+            call.values.reshape(-1, shared, keys, width),
+        )
+    ]
+    back, _ = form.reach
+    try:
+        out = jax.nn.dot_product_attention(
+            *turned,
+            scale=form.scale,
+            is_causal=form.causal,
+            local_window_size=None if back is None else (back, 0),
+            implementation="cudnn",
+        )
+    except (RuntimeError, ValueError, NotImplementedError):
+        return None
+    return jnp.swapaxes(out, 1, 2)
+
+
 # By steps --------------------------------------------------------------------------------------
 
 
 @scaled_dot_product_attention.stepwise
-def _attention_by_steps(  # the slots of attention
+def _attention_by_steps(
     query: Var,
     keys: Var,
     values: Var,

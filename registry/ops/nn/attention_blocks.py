@@ -141,7 +141,7 @@ def heads_of(query: Shape, keys: Shape) -> tuple[Shape, int, int]:
     return keys[:-3], shared, query[-3] // shared if shared else 1
 
 
-def call_of(  # the slots of the operators
+def call_of(
     query: Array,
     keys: Array,
     values: Array | None,

@@ -194,7 +194,7 @@ _SHARED: dict[str, Any] = {**BATCH, "logsumexp": (2, 2, 3)}
     costly=True,
     sealed=True,
 )
-def attention_gradient(  # the slots of attention, its residuals and cotangents
+def attention_gradient(
     query: Array,
     keys: Array,
     values: Array,
@@ -410,7 +410,7 @@ _TANGENT: dict[str, Any] = {**FEW, "logsumexp": (2, 3)}
     costly=True,
     sealed=True,
 )
-def attention_tangent(  # the slots of attention, its residual and tangents
+def attention_tangent(
     query: Array,
     keys: Array,
     values: Array,
@@ -695,7 +695,7 @@ def _exponentials_reference(
     ],
     costly=True,
 )
-def attention_weights(  # the limits of what a query sees
+def attention_weights(
     query: Array,
     keys: Array,
     logsumexp: Array,

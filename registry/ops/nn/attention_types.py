@@ -63,8 +63,8 @@ def require_fit(
         raise ShapeError(f"dropout_seed must have shape (2,), got {dropout_seed}")
     if dropout and dropout_seed is None:
         raise ArgumentError(f"a dropout_seed must be given for dropout={dropout}, got none")
-    ends = (window,) if isinstance(window, int) else window
-    if ends is not None and (min(ends, default=-1) < 0 or len(ends) > 2 or ends == window[:1]):
+    ends = (window, window) if isinstance(window, int) else window
+    if ends is not None and (len(ends) != 2 or min(ends) < 0):
         raise AttributeValueError(
             f"window must be one or two numbers of positions, none negative, got {window}"
         )
