@@ -82,6 +82,10 @@ class Streamed(NamedTuple):
         return f"{self.pattern} became {self.operator}{place}"
 
 
+_ENDS = ("softmax_cross_entropy", "matmul")
+"""The operators with which a pattern may end."""
+
+
 def stream(
     roots: Sequence[Node], keep: Collection[Node] = (), log: list[Streamed] | None = None
 ) -> Images:
@@ -94,6 +98,8 @@ def stream(
     """
     image = Images()
     order = topological(roots) if is_streaming() else []
+    if not any(_name(node) in _ENDS for node in order):
+        return image
     graph = _Graph(order, {*roots, *keep})
     found = {node: one for node in order if (one := graph.find(node)) is not None}
     for node in by_age(order) if found else ():
@@ -283,7 +289,8 @@ class _Linear(NamedTuple):
         """The operands of ``linear_cross_entropy``."""
         data, weight = image.value(self.data), image.value(self.weight)
         if self.name == "matmul":
-            weight = _swapped(weight) or get("permute_dims")(weight, axes=(1, 0))
+            before = _swapped(weight)
+            weight = get("permute_dims")(weight, axes=(1, 0)) if before is None else before
         hidden = get("reshape")(data, shape=(*self.shape[:-1], data.shape[-1]))
         return hidden, weight, None if self.bias is None else image.value(self.bias)
 
@@ -301,7 +308,7 @@ class _Scores(NamedTuple):
         """Whether the operator takes these operands, with the same result."""
         query, keys = self.query, self.keys
         batch = query.shape[:-2]
-        alike = keys.shape[:-2] == values.shape[:-2] == batch
+        alike = keys.shape[:-2] == values.shape[:-2] == batch and query.ndim == keys.ndim > 1
         scores = (*query.shape[:-1], keys.shape[-2])
         limits = [one.shape for one in (self.mask, self.bias) if one is not None]
         return alike and np.broadcast_shapes(scores, *limits) == scores
@@ -349,20 +356,14 @@ def join_losses(roots: Sequence[Node]) -> list[Node]:
 
 def _join(image: Images, gradient: Node) -> None:
     hidden, weight, labels, size, *numbers, bias = gradient.inputs
-    loss = _bare(size).source
+    loss = _unshaped(size).source
     if _name(loss) != "linear_cross_entropy" or loss in image:
         return
     of_loss, own = _attributes(loss), _attributes(gradient)
-    same = (
-        _bare(loss.inputs[0]) is _bare(hidden)
-        and (loss.inputs[1], loss.inputs[3]) == (weight, bias)
-        and _bare(loss.inputs[2]) is _bare(labels)
-        and of_loss["soft_cap"] == own["soft_cap"]
-    )
-    given = [one for one in numbers if one is not None]
     assert weight is not None
     large = math.prod((*loss.type.shape, weight.shape[0])) > present.tuning.logits
-    if not same or not large or loss in topological(given):
+    given = set(topological([one for one in numbers if one is not None]))
+    if not large or loss in given or not _is_of(gradient, loss):
         return
     with copied_origin(gradient.origin):
         out, logsumexp, *parts = get("linear_cross_entropy_and_gradient")(
@@ -373,13 +374,24 @@ def _join(image: Images, gradient: Node) -> None:
         image[gradient] = parts
 
 
-def _bare(node: Node | None) -> Node:
-    """Returns the value that ``node`` has in another shape, or with zeros in place of entries."""
+def _is_of(gradient: Node, loss: Node) -> bool:
+    """Whether ``gradient`` is of the scores of ``loss``."""
+    hidden, weight, labels, *_, bias = gradient.inputs
+    x = _unshaped(hidden)
+    if _attributes(loss)["ignore_label"] is not None and _name(x) == "where":
+        x = _unshaped(x.inputs[1])  # zeros in place of examples that are ignored
+    return (
+        x is _unshaped(loss.inputs[0])
+        and weight is loss.inputs[1]
+        and _unshaped(labels) is _unshaped(loss.inputs[2])
+        and bias is loss.inputs[3]
+        and _attributes(loss)["soft_cap"] == _attributes(gradient)["soft_cap"]
+    )
+
+
+def _unshaped(node: Node | None) -> Node:
+    """Returns the value that ``node`` has in another shape."""
     assert node is not None
-    while _name(node) in ("reshape", "where"):
-        one = node.inputs[1 if _name(node) == "where" else 0]
-        if _name(node) == "where" and node.operands[2].constant != 0:
-            break
-        assert one is not None
-        node = one
+    while _name(node) == "reshape":
+        node = node.operands[0]
     return node
