@@ -51,7 +51,7 @@ class Tuning(NamedTuple):
     attention_block: int = 512
     attention_scores: int = 1 << 24
     logits: int = 1 << 24
-    logits_chunk: int = 1 << 22
+    logits_chunk: int = 1 << 21
 
 
 class _Holder:

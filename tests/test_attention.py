@@ -114,7 +114,7 @@ class TestBlocks:
 
     def test_tangents_are_those_of_matrices(self, name):
         arrays, fixed = leaves_of(CALLS[name])
-        ways = {n: np.where(np.isfinite(one), np.cos(one), 0) for n, one in arrays.items()}
+        ways = {n: np.sinc(np.nan_to_num(one, neginf=1.0)) for n, one in arrays.items()}
         symbol, _ = as_symbol(arrays, fixed)
         function = symbol.to_jax()
 

@@ -264,7 +264,7 @@ def _gradient_maker(
 ) -> Grads:
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
     tangents = (*(d_parts or (None,) * 3), *(() if of_bias else (None,)))
-    grads = dict.fromkeys((*_OPERANDS, "cotangent", "delta", *_LIMITS))
+    grads: Grads = dict.fromkeys((*_OPERANDS, "cotangent", "delta", *_LIMITS))
     if any(wanted[4:6]):
         by, total = attention_tangent(query, keys, values, logsumexp, *tangents, *limits, **how)
         grads |= {"cotangent": unbroadcast(by, cotangent), "delta": unbroadcast(-total, delta)}
@@ -491,7 +491,7 @@ def _tangent_maker(
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
     tangents = (query_tangent, keys_tangent, values_tangent, bias_tangent)
     names = ("query_tangent", "keys_tangent", "values_tangent", "bias_tangent")
-    grads = dict.fromkeys((*_OPERANDS, *names, *_LIMITS))
+    grads: Grads = dict.fromkeys((*_OPERANDS, *names, *_LIMITS))
     if any(wanted[4:8]):
         of_bias = wanted[7] and bias_tangent is not None
         operands = (query, keys, values, logsumexp, d_out, -d_total)
