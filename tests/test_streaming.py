@@ -166,6 +166,14 @@ class TestLimits:
         ):
             assert not so.explain(symbol).streamed
 
+    def test_a_function_keeps_the_choice_of_where_it_was_made(self):
+        symbol = of_attention(scaled)
+        arrays = drawn(symbol)
+        with so.streaming(False):
+            function = symbol.to_jax()
+        assert "scan" not in str(jax.make_jaxpr(function)(**arrays))
+        assert "scan" in str(jax.make_jaxpr(symbol.to_jax())(**arrays))
+
     def test_a_trainer_and_its_account(self):
         loss = of_loss(by_product)
         trainer = train.Trainer(loss, so.optim.sgd(0.1), inputs=["hidden", "labels"])

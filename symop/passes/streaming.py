@@ -47,7 +47,7 @@ def streaming(enabled: bool) -> Iterator[None]:  # with so.streaming(False): ...
     ``scaled_dot_product_attention``, and ``softmax_cross_entropy`` of many scores that a matrix
     product computes becomes ``linear_cross_entropy``, where a graph is lowered or differentiated
     by ``so.grad``. ``so.explain`` lists what was replaced. ``registry.tuning`` has the sizes
-    from which on.
+    from which on. A function made outside is not affected.
 
     Example:
         >>> import symop as so

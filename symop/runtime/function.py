@@ -49,7 +49,7 @@ from symop.passes.roll_loops.loops import FORWARD, Aim
 from symop.passes.roll_loops.rolling import Rolled, roll
 from symop.passes.roll_loops.stacks import Stacked, Stacks, stack_variables
 from symop.passes.roll_loops.switch import is_rolling
-from symop.passes.streaming import Streamed, is_streaming, join_losses, stream
+from symop.passes.streaming import Streamed, is_streaming, join_losses, stream, streaming
 
 Function = Callable[..., Any]
 
@@ -220,7 +220,7 @@ class GraphFunction:
         self._roots = (*also, *outputs)
         self._training, self._stacking, self._remat = training, stacking, remat
         self._inexact_only = inexact_only
-        self._rolling = rolls(remat)
+        self._rolling, self._streaming = rolls(remat), is_streaming()
         self._open = frozenset[str]()
         if remat is not None and rules is False:
             raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
@@ -327,9 +327,10 @@ class GraphFunction:
             ArgumentError: Gradients of an output that is not a scalar are requested.
             DisconnectedError, NotDifferentiableError: A gradient does not exist.
         """
-        graph = self._stacked or self._settled(given)
-        ends = [*graph.outputs, *self._gradients(graph), *graph.updates.values()]
-        joined = join_losses(ends)
+        with streaming(self._streaming):
+            graph = self._stacked or self._settled(given)
+            ends = [*graph.outputs, *self._gradients(graph), *graph.updates.values()]
+            joined = join_losses(ends)
         count = len(ends) - len(graph.updates)
         return Schedule(
             joined[:count],

@@ -120,9 +120,6 @@ _FEW: dict[str, Any] = {"hidden": (4, 3), "weight": (5, 3), "labels": integers(4
     reference=_loss_reference,
     outputs=("out", "logsumexp"),
     hidden=("logsumexp",),
-    # JAX's derivative of a kernel by chunks would keep all scores.
-    native=False,
-    compared=True,
     cases=[
         case(**_FEW, order=2),
         case(**_FEW, bias=(5,), smoothing=0.2, z_loss=0.1, soft_cap=2.0, order=1),
@@ -149,7 +146,7 @@ _FEW: dict[str, Any] = {"hidden": (4, 3), "weight": (5, 3), "labels": integers(4
         misuse("must be real, got complex64", **{**_FEW, "hidden": np.ones((4, 3), np.complex64)}),
     ],
     costly=True,
-    sealed=True,
+    sealed=True,  # JAX would keep all scores
 )
 def linear_cross_entropy(
     hidden: Array,
@@ -354,8 +351,6 @@ _SHARES: dict[str, Any] = {**_NUMBERS, "of_softmax": (4,), "of_label": (4,)}
     outputs=("*parts",),
     count=lambda *, of_bias: 2 + of_bias,
     reference=_gradient_reference,
-    native=False,
-    compared=True,
     cases=[
         case(**_SHARES, order=1),
         case(**_SHARES, of_all=(4,), bias=(5,), soft_cap=2.0, of_bias=True, order=1),
@@ -372,7 +367,7 @@ _SHARES: dict[str, Any] = {**_NUMBERS, "of_softmax": (4,), "of_label": (4,)}
         ),
     ],
     costly=True,
-    sealed=True,
+    sealed=True,  # JAX would keep all scores
 )
 def linear_cross_entropy_gradient(
     hidden: Array,
@@ -512,8 +507,6 @@ def _tangent_reference(
     dtype=_tangent_dtype,
     outputs=("of_softmax", "of_label", "of_all"),
     reference=_tangent_reference,
-    native=False,
-    compared=True,
     cases=[
         case(**_NUMBERS, hidden_tangent=(4, 3), weight_tangent=(5, 3), order=1),
         case(**_NUMBERS, bias_tangent=(5,), bias=(5,), soft_cap=2.0, order=1),
@@ -522,7 +515,7 @@ def _tangent_reference(
         ),
     ],
     costly=True,
-    sealed=True,
+    sealed=True,  # JAX would keep all scores
 )
 def linear_cross_entropy_tangent(
     hidden: Array,
@@ -651,8 +644,6 @@ _BOTH: dict[str, Any] = {**_FEW, "of_softmax": (4,), "of_label": (4,)}
     outputs=("out", "logsumexp", "*parts"),
     count=lambda *, of_bias: 2 + of_bias,
     reference=_both_reference,
-    native=False,
-    compared=True,
     cases=[
         case(**_BOTH, order=1),
         case(
@@ -669,7 +660,7 @@ _BOTH: dict[str, Any] = {**_FEW, "of_softmax": (4,), "of_label": (4,)}
         misuse("of_label must have shape (4,), got (3,)", **{**_BOTH, "of_label": (3,)}),
     ],
     costly=True,
-    sealed=True,
+    sealed=True,  # JAX would keep all scores
 )
 def linear_cross_entropy_and_gradient(
     hidden: Array,

@@ -44,9 +44,6 @@ from registry.var import Var
     reference=attention_reference,
     outputs=("out", "logsumexp"),
     hidden=("logsumexp",),
-    # JAX's derivative of a blockwise kernel would keep the weights of all blocks.
-    native=False,
-    compared=True,
     cases=[
         case(**FEW, order=2),
         case(**FEW, mask=booleans(2, 3, 5), causal=True, order=1, seed=3),
@@ -101,7 +98,7 @@ from registry.var import Var
         ),
     ],
     costly=True,
-    sealed=True,
+    sealed=True,  # JAX would keep the weights of all blocks
 )
 def scaled_dot_product_attention(
     query: Array,

@@ -171,8 +171,6 @@ _SHARED: dict[str, Any] = {**BATCH, "logsumexp": (2, 2, 3)}
     outputs=("*parts",),
     count=lambda *, of_bias: 3 + of_bias,
     reference=_gradient_reference,
-    native=False,
-    compared=True,
     cases=[
         case(**_GRADIENT, order=1),
         case(**_GRADIENT, bias=(3, 1), mask=booleans(3, 5), of_bias=True, scale=0.7, order=1),
@@ -192,7 +190,7 @@ _SHARED: dict[str, Any] = {**BATCH, "logsumexp": (2, 2, 3)}
         misuse("of_bias must be false without a bias, got True", **_GRADIENT, of_bias=True),
     ],
     costly=True,
-    sealed=True,
+    sealed=True,  # JAX would keep the weights of all blocks
 )
 def attention_gradient(
     query: Array,
@@ -376,8 +374,6 @@ _TANGENT: dict[str, Any] = {**FEW, "logsumexp": (2, 3)}
     dtype=_tangent_dtype,
     outputs=("out", "total"),
     reference=_tangent_reference,
-    native=False,
-    compared=True,
     cases=[
         case(
             **_TANGENT,
@@ -408,7 +404,7 @@ _TANGENT: dict[str, Any] = {**FEW, "logsumexp": (2, 3)}
         ),
     ],
     costly=True,
-    sealed=True,
+    sealed=True,  # JAX would keep the weights of all blocks
 )
 def attention_tangent(
     query: Array,
