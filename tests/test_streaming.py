@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 import symop as so
@@ -176,5 +177,5 @@ class TestLimits:
 
     def test_a_trainer_and_its_account(self):
         loss = of_loss(by_product)
-        trainer = train.Trainer(loss, so.optim.sgd(0.1), inputs=["hidden", "labels"])
+        trainer = train.Trainer(loss, optax.sgd(0.1), inputs=["hidden", "labels"])
         assert LOSS in {one.name for one in so.explain(trainer).operators}
