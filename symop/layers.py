@@ -5,6 +5,7 @@ from typing import Any
 from registry.errors import ArgumentError, UnknownTypeError
 from registry.table import get
 from registry.tracebacks import api_boundary
+from registry.var import emitter_of
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.graph.naming import composed, next_name
 
@@ -88,10 +89,17 @@ def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
     how = {"causal": causal, "window": window}
     attended = attend(query, keys, values, mask, **how)
     if dropout:
-        seed = get("random_integers")(low=0, high=_SEEDS, shape=(2,), dtype="int32")
-        how |= {"dropout": dropout, "dropout_seed": seed}
+        how |= {"dropout": dropout, "dropout_seed": _seed_beside(data)}
         attended = get("choose")(attend(query, keys, values, mask, **how), attended)
     return projected(get("merge_heads")(attended), "out", width)
+
+
+def _seed_beside(value: Any) -> Any:
+    """Returns a seed of dropout, drawn anew in each run, of the kind of ``value``."""
+    draw = get("random_integers")
+    how = {"low": 0, "high": _SEEDS, "shape": (2,), "dtype": "int32"}
+    inputs, attributes, _ = draw.bind((), how)
+    return emitter_of((value,)).emit(draw, inputs, attributes, None)
 
 
 def _width(data: Any) -> int:

@@ -133,7 +133,9 @@ class TestTransformations:
     def ours(*arrays):
         """A scalar of causal attention by the operator's rules."""
         call = get("scaled_dot_product_attention")
-        variables = [so.var(f"x{i}", shape=one.shape) for i, one in enumerate(arrays)]
+        variables = [
+            so.var(f"x{i}", shape=one.shape, dtype=str(one.dtype)) for i, one in enumerate(arrays)
+        ]
         return jnp.sum(jnp.sin(call(*variables, causal=True, window=5).to_jax()(*arrays)))
 
     @staticmethod
