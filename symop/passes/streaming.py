@@ -188,12 +188,13 @@ class _Graph:
     def _linear(self, node: Node) -> "_Linear | None":
         """Returns the product that computes ``node``, or None."""
         if self._inner(node, "fully_connected"):
-            data, weight, bias = node.inputs
-            flat = data is not None and (data.ndim == 2 or not _attributes(node)["flatten"])
+            data, weight, *biases = node.operands
+            bias = biases[0] if biases else None
+            flat = data.ndim == 2 or not _attributes(node)["flatten"]
             return _Linear("fully_connected", data, weight, bias, node.shape) if flat else None
         if self._inner(node, "matmul"):
-            data, weight = node.inputs
-            narrow = data is not None and weight is not None and data.ndim >= 2 == weight.ndim
+            data, weight = node.operands
+            narrow = data.ndim >= 2 == weight.ndim
             return _Linear("matmul", data, weight, None, node.shape) if narrow else None
         if self._inner(node, "reshape"):
             inner = node.operands[0]

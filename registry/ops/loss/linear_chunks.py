@@ -72,7 +72,8 @@ class Chunk(NamedTuple):
     @property
     def classes(self) -> Array:
         """The classes."""
-        return self.start + lax.iota(np.int32, self.size)
+        first: Array = jnp.asarray(self.start, np.int32)
+        return first + lax.iota(np.int32, self.size)
 
 
 def _product(x: Array, y: Array, x_axis: int, y_axis: int, wide: Any) -> Array:
@@ -127,7 +128,7 @@ def _loop(by: Scores, size: int, step: Callable[[Chunk, Any], Any], carry: Any) 
         chunk = Chunk(jnp.minimum(i * size, classes - size), size, i * size)
         return step(chunk, carry), None
 
-    return lax.scan(one, carry, np.arange(-(-classes // size), dtype=np.int32))[0]
+    return lax.scan(one, carry, jnp.arange(-(-classes // size), dtype=np.int32))[0]
 
 
 def _whole(by: Scores) -> Chunk:
@@ -310,8 +311,8 @@ def summed_and_pulled(
         return tuple(grads), (*sums, hidden)
 
     grads, parts = lax.scan(step, _zeros(by)[1:], tuple(rows))
-    *sums, hidden = (one.reshape(-1, *one.shape[2:])[:n] for one in parts)
-    return (sums[0], sums[1], sums[2]), (hidden, *grads)
+    whole = [one.reshape(-1, *one.shape[2:])[:n] for one in parts]
+    return (whole[0], whole[1], whole[2]), (whole[3], *grads)
 
 
 def _in_parts(x: Array, size: int) -> Array:

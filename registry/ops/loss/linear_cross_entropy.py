@@ -181,12 +181,17 @@ def linear_cross_entropy(
     hidden, labels = jnp.asarray(hidden), jnp.asarray(labels)
     flat = hidden.reshape(-1, hidden.shape[-1])
     by = _scores(flat, weight, labels.reshape(-1), bias, soft_cap)
-    kept = by.labels != ignore_label if ignores(labels.dtype, ignore_label) else None
+    kept = _kept(by.labels, ignore_label) if ignores(labels.dtype, ignore_label) else None
     if kept is not None:
         by = by._replace(hidden=jnp.where(kept[:, None], by.hidden, 0))
     sums = summed(by, of_all=bool(smoothing))
     loss = _loss(by, sums, kept, smoothing, z_loss)
     return loss.reshape(labels.shape), sums[0].reshape(labels.shape)
+
+
+def _kept(labels: Array, ignore_label: int | None) -> Array:
+    """Which examples are not ignored."""
+    return jnp.not_equal(labels, jnp.asarray(ignore_label, labels.dtype))
 
 
 def _scores(
@@ -319,7 +324,7 @@ def _shares_reference(
     assert of_softmax is not None
     assert of_label is not None
     slopes = of_softmax[:, None] * np.exp(scores - logsumexp[:, None]) - of_label[:, None] * hot
-    return slopes if of_all is None else slopes - of_all[:, None]
+    return np.asarray(slopes if of_all is None else slopes - of_all[:, None])
 
 
 def _gradient_reference(
@@ -692,7 +697,7 @@ def linear_cross_entropy_and_gradient(
                [-0.5]], dtype=float32))
     """
     by = _scores(hidden, weight, labels, bias, soft_cap)
-    kept = by.labels != ignore_label if ignores(labels.dtype, ignore_label) else None
+    kept = _kept(by.labels, ignore_label) if ignores(labels.dtype, ignore_label) else None
     shares = _shares(of_softmax, of_label, of_all, by.wide)
     sums, parts = summed_and_pulled(by, shares, of_all=bool(smoothing))
     loss = _loss(by, sums, kept, smoothing, z_loss)
@@ -718,9 +723,10 @@ def _both_maker(
     **how: Any,
 ) -> Grads:
     all_wanted = (True,) * 8
-    numbers = (logsumexp, of_softmax, of_label, of_all, bias, d_parts)
-    own = {"soft_cap": soft_cap, "of_bias": of_bias}
-    by_parts = _gradient_maker(hidden, weight, labels, *numbers, all_wanted, **own)
+    numbers: Any = (logsumexp, of_softmax, of_label, of_all, bias, d_parts)
+    by_parts = _gradient_maker(
+        hidden, weight, labels, *numbers, all_wanted, soft_cap=soft_cap, of_bias=of_bias
+    )
     d_size = _total(d_logsumexp, by_parts.pop("logsumexp"))
     by_loss = _loss_maker(
         hidden, weight, labels, bias, logsumexp, d_out, d_size, all_wanted, soft_cap=soft_cap, **how
@@ -758,7 +764,9 @@ def _curved(
         return {}
     moved, of_t = (t, shares) if slope is None else (slope * t, shares * slope)
     of_y = of_softmax * softmax * moved
-    of_x = of_y if slope is None else slope * (of_y - (2.0 / soft_cap**2) * y * shares * t)
+    of_x = of_y
+    if soft_cap is not None:
+        of_x = slope * (of_y - (2.0 / soft_cap**2) * y * shares * t)
     by_hidden = _total(of_x @ weight, None if b is None else of_t @ b)
     by_weight = _total(swapped(of_x) @ hidden, None if a is None else swapped(of_t) @ a)
     return {

@@ -227,7 +227,8 @@ def attention_on_gpu(
     """
     form = Form(scale, causal, window, dropout)
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
-    call = call_of(*of_one_dtype(query, keys, values), *limits, form)
+    query, keys, values = of_one_dtype(query, keys, values)
+    call = call_of(query, keys, values, *limits, form)
     out, logsumexp = attend(call)
     shape = query.shape[:-1]
     fast = _by_cudnn(call) if has_cuda() and _suits_cudnn(call) else None

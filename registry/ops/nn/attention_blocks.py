@@ -274,7 +274,7 @@ def factors(seed: Array, heads: Shape, block: Block, rate: float, dtype: Any) ->
     rows = (block.row + lax.iota(np.int32, block.rows)).astype(np.uint32)
     cols = (block.col + lax.iota(np.int32, block.cols)).astype(np.uint32)
     first, second = (jnp.asarray(seed)[i].astype(np.uint32) for i in range(2))
-    of_row = _scrambled(_scrambled(numbers ^ first) ^ rows[:, None])
+    of_row = _scrambled(_scrambled(jnp.asarray(numbers) ^ first) ^ rows[:, None])
     bits = _scrambled(of_row ^ _scrambled(cols ^ second))
     kept = bits >= np.uint32(rate * 2.0**32)
     return jnp.where(kept, 1 / (1 - rate), 0.0).astype(dtype)
@@ -439,7 +439,7 @@ def _loop(plan: Plan, step: Callable[[Block, Any], Any], carry: Any) -> Any:
         block = Block(place[0] * plan.rows, plan.rows, place[1] * plan.cols, plan.cols)
         return step(block, carry), None
 
-    return lax.scan(one, carry, plan.places)[0]
+    return lax.scan(one, carry, jnp.asarray(plan.places))[0]
 
 
 def _whole(call: Call) -> Block:
@@ -572,13 +572,11 @@ def _pushed_by_blocks(
     whole = _padded(call, plan)
     assert whole.values is not None
     logsumexp = _filled(logsumexp, plan.rows, -2)
-    ways = Tangents(
-        *(
-            None if one is None else _filled(one, size, -2)
-            for one, size in zip(tangents[:3], (plan.rows, plan.cols, plan.cols), strict=True)
-        ),
-        _filled_both(tangents.bias, plan),
+    query, keys, values = (
+        None if one is None else _filled(one, size, -2)
+        for one, size in zip(tangents[:3], (plan.rows, plan.cols, plan.cols), strict=True)
     )
+    ways = Tangents(query, keys, values, _filled_both(tangents.bias, plan))
 
     def step(block: Block, carry: Any) -> Any:
         moved = _moved(whole, block, logsumexp, ways)

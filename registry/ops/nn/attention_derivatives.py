@@ -153,7 +153,7 @@ def _gradient_reference(
 def _summed_over_groups(x: np.ndarray, keys: np.ndarray) -> np.ndarray:
     if keys.ndim < 3:
         return x
-    return x.reshape(*keys.shape[:-2], -1, *x.shape[-2:]).sum(-3)
+    return np.asarray(x.reshape(*keys.shape[:-2], -1, *x.shape[-2:]).sum(-3))
 
 
 _GRADIENT: dict[str, Any] = {
