@@ -86,7 +86,7 @@ def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
         turn, base = get("rotary_embedding"), 10000.0 if rotary is True else float(rotary)
         query, keys = turn(query, base=base), turn(keys, base=base)
     attend = get("scaled_dot_product_attention")
-    how = {"causal": causal, "window": window}
+    how: dict[str, Any] = {"causal": causal, "window": window}
     attended = attend(query, keys, values, mask, **how)
     if dropout:
         how |= {"dropout": dropout, "dropout_seed": _seed_beside(data)}

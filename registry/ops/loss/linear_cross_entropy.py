@@ -723,9 +723,19 @@ def _both_maker(
     **how: Any,
 ) -> Grads:
     all_wanted = (True,) * 8
-    numbers: Any = (logsumexp, of_softmax, of_label, of_all, bias, d_parts)
     by_parts = _gradient_maker(
-        hidden, weight, labels, *numbers, all_wanted, soft_cap=soft_cap, of_bias=of_bias
+        hidden,
+        weight,
+        labels,
+        logsumexp,
+        of_softmax,
+        of_label,
+        of_all,
+        bias,
+        d_parts,
+        all_wanted,
+        soft_cap=soft_cap,
+        of_bias=of_bias,
     )
     d_size = _total(d_logsumexp, by_parts.pop("logsumexp"))
     by_loss = _loss_maker(
