@@ -15,8 +15,8 @@ import measure
 
 MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "paddle",
-    "depth", "depth_chain", "jax_functions", "differential_operators", "scale", "newcomer",
-    "start",
+    "depth", "depth_chain", "attention", "jax_functions", "differential_operators", "scale",
+    "newcomer", "start",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"

@@ -380,7 +380,8 @@ _JAX: _Names = {
     "dot_general": ("einsum", "the axes are letters"),
     "dot_product_attention": (
         "scaled_dot_product_attention",
-        "the axis of heads comes before that of time, is_causal is causal",
+        "the axis of heads comes before that of time, is_causal is causal, local_window_size is "
+        "window",
     ),
     "dynamic_slice_in_dim": ("dynamic_slice", "starts and sizes are of all axes"),
     "iota": ("arange", "stop is the length"),

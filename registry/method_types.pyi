@@ -272,6 +272,73 @@ class OperatorMethods:
     def atanh(self, *, name: str | None = None) -> Self:
         """Inverse hyperbolic tangent, element-wise: the number whose hyperbolic tangent is ``x``."""
     arctanh = atanh
+    def attention_factors(
+        self,
+        shape: Sequence[int],
+        dropout: float,
+        dtype: DTypeLike = ...,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Factors of the weights of attention under dropout: zero, or ``1 / (1 - dropout)``."""
+    def attention_gradient(
+        self,
+        keys: Var | ArrayInput,
+        values: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        cotangent: Var | ArrayInput,
+        delta: Var | ArrayInput,
+        mask: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        query_lengths: Var | ArrayInput | None = None,
+        key_lengths: Var | ArrayInput | None = None,
+        dropout_seed: Var | ArrayInput | None = None,
+        scale: float | None = None,
+        causal: bool = False,
+        window: int | Sequence[int] | None = None,
+        dropout: float = 0.0,
+        of_bias: bool = False,
+        *,
+        name: str | None = None,
+    ) -> tuple[Self, ...]:
+        """Gradients of attention with respect to query, keys, values and, if ``of_bias``, the bias."""
+    def attention_tangent(
+        self,
+        keys: Var | ArrayInput,
+        values: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        query_tangent: Var | ArrayInput | None = None,
+        keys_tangent: Var | ArrayInput | None = None,
+        values_tangent: Var | ArrayInput | None = None,
+        bias_tangent: Var | ArrayInput | None = None,
+        mask: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        query_lengths: Var | ArrayInput | None = None,
+        key_lengths: Var | ArrayInput | None = None,
+        dropout_seed: Var | ArrayInput | None = None,
+        scale: float | None = None,
+        causal: bool = False,
+        window: int | Sequence[int] | None = None,
+        dropout: float = 0.0,
+        *,
+        name: str | None = None,
+    ) -> tuple[Self, Self]:
+        """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient."""
+    def attention_weights(
+        self,
+        keys: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        mask: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        query_lengths: Var | ArrayInput | None = None,
+        key_lengths: Var | ArrayInput | None = None,
+        scale: float | None = None,
+        causal: bool = False,
+        window: int | Sequence[int] | None = None,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Weights of attention, ``exp(scores - logsumexp)``: one for each query and key."""
     def average_pooling(
         self,
         kernel: int | Sequence[int] | None = None,
@@ -1355,6 +1422,65 @@ class OperatorMethods:
     def lgamma(self, *, name: str | None = None) -> Self:
         """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
     gammaln = lgamma
+    def linear_cross_entropy(
+        self,
+        weight: Var | ArrayInput,
+        labels: Var | ArrayInput,
+        bias: Var | ArrayInput | None = None,
+        smoothing: float = 0.0,
+        ignore_label: int | None = None,
+        z_loss: float = 0.0,
+        soft_cap: float | None = None,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Softmax cross-entropy of the scores ``hidden @ weight^T + bias``, which are not stored."""
+    def linear_cross_entropy_and_gradient(
+        self,
+        weight: Var | ArrayInput,
+        labels: Var | ArrayInput,
+        of_softmax: Var | ArrayInput,
+        of_label: Var | ArrayInput,
+        of_all: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        smoothing: float = 0.0,
+        ignore_label: int | None = None,
+        z_loss: float = 0.0,
+        soft_cap: float | None = None,
+        of_bias: bool = False,
+        *,
+        name: str | None = None,
+    ) -> tuple[Self, ...]:
+        """The results of ``linear_cross_entropy`` and of its gradient, with each score computed once."""
+    def linear_cross_entropy_gradient(
+        self,
+        weight: Var | ArrayInput,
+        labels: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        of_softmax: Var | ArrayInput,
+        of_label: Var | ArrayInput,
+        of_all: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        soft_cap: float | None = None,
+        of_bias: bool = False,
+        *,
+        name: str | None = None,
+    ) -> tuple[Self, ...]:
+        """Gradients of functions of linear scores ``y`` with respect to hidden, weight and bias."""
+    def linear_cross_entropy_tangent(
+        self,
+        weight: Var | ArrayInput,
+        labels: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        hidden_tangent: Var | ArrayInput | None = None,
+        weight_tangent: Var | ArrayInput | None = None,
+        bias_tangent: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        soft_cap: float | None = None,
+        *,
+        name: str | None = None,
+    ) -> tuple[Self, Self, Self]:
+        """Sums of the tangents of linear scores: the transpose of the gradient of cross-entropy."""
     def linear_recurrence(
         self,
         slopes: Var | ArrayInput,
@@ -2281,12 +2407,18 @@ class OperatorMethods:
         keys: Var | ArrayInput,
         values: Var | ArrayInput,
         mask: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        query_lengths: Var | ArrayInput | None = None,
+        key_lengths: Var | ArrayInput | None = None,
+        dropout_seed: Var | ArrayInput | None = None,
         scale: float | None = None,
         causal: bool = False,
+        window: int | Sequence[int] | None = None,
+        dropout: float = 0.0,
         *,
         name: str | None = None,
     ) -> Self:
-        """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + mask) @ values``."""
+        """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + bias) @ values``."""
     def scan(
         self,
         *operands: Var | ArrayLike,

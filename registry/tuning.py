@@ -32,6 +32,15 @@ class Tuning(NamedTuple):
         few_cores: The number of cores up to which MXNet's fused training step does not let XLA run
             operators in parallel. On two cores, steps of perceptrons with 256 to 1,024 units took
             3 to 16 percent longer in parallel.
+        attention_block: The number of queries, and of keys, of a block of attention. Value and
+            gradients of 4,096 tokens with 8 heads of 64 took 6.3 s with 256, 20 s with 512 and 15 s
+            with whole matrices, on a machine that ran other programs.
+        attention_scores: The number of scores, of all heads, above which attention is computed
+            block by block: 64 MB of them in float32.
+        logits: The number of scores, of examples times classes, above which the cross-entropy of
+            linear scores is computed chunk by chunk: 64 MB in float32.
+        logits_chunk: The number of scores of a chunk: 8 MB. With twice as many, value and gradient
+            of 4,096 examples and 50,257 classes took 184 MB, more than a tenth of the plain form.
     """
 
     segment: int = 128
@@ -42,6 +51,10 @@ class Tuning(NamedTuple):
     crowded: int = 8
     most_copied: int = 1 << 24
     few_cores: int = 2
+    attention_block: int = 256
+    attention_scores: int = 1 << 24
+    logits: int = 1 << 24
+    logits_chunk: int = 1 << 21
 
 
 class _Holder:

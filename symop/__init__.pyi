@@ -61,6 +61,7 @@ from symop.orders import hessian as hessian
 from symop.orders import hvp as hvp
 from symop.orders import jacobian as jacobian
 from symop.passes.roll_loops.switch import rolling as rolling
+from symop.passes.streaming import streaming as streaming
 from symop.pipelining import pipeline as pipeline
 from symop.planning.plan import plan as plan
 from symop.planning.proposing import propose_rules as propose_rules
@@ -1091,6 +1092,221 @@ def atanh(x: SelectedRows) -> Any: ...
 @overload
 def atanh(x: Value, *, name: str | None = None) -> Value: ...
 arctanh = atanh
+@overload
+def attention_factors(
+    dropout_seed: ArrayInput,
+    shape: Sequence[int],
+    dropout: float,
+    dtype: DTypeLike = ...,
+) -> jax.Array:
+    """Factors of the weights of attention under dropout: zero, or ``1 / (1 - dropout)``.
+
+    ``shape`` is that of the weights. ``scaled_dot_product_attention`` uses the same factors for the
+    same ``dropout_seed``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> attention_factors(jnp.asarray([1, 2]), shape=(2, 3), dropout=0.5).shape
+        (2, 3)
+    """
+@overload
+def attention_factors(
+    dropout_seed: Value,
+    shape: Sequence[int],
+    dropout: float,
+    dtype: DTypeLike = ...,
+    *,
+    name: str | None = None,
+) -> Value: ...
+@overload
+def attention_gradient(
+    query: ArrayInput,
+    keys: ArrayInput,
+    values: ArrayInput,
+    logsumexp: ArrayInput,
+    cotangent: ArrayInput,
+    delta: ArrayInput,
+    mask: ArrayInput | None = None,
+    bias: ArrayInput | None = None,
+    query_lengths: ArrayInput | None = None,
+    key_lengths: ArrayInput | None = None,
+    dropout_seed: ArrayInput | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    of_bias: bool = False,
+) -> tuple[jax.Array, ...]:
+    """Gradients of attention with respect to query, keys, values and, if ``of_bias``, the bias.
+
+    The weights are ``P = exp(scores - logsumexp)``, and the cotangent of the scores is
+    ``P * (cotangent @ values^T - delta)``. The other inputs and attributes are those of
+    ``scaled_dot_product_attention``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> one = jnp.ones((1, 1))
+        >>> parts = attention_gradient(one, one, one, jnp.ones(1), 2 * one, jnp.zeros(1))
+        >>> [float(part[0, 0]) for part in parts]
+        [2.0, 2.0, 2.0]
+    """
+@overload
+def attention_gradient(
+    query: Symbol | ArrayInput,
+    keys: Symbol | ArrayInput,
+    values: Symbol | ArrayInput,
+    logsumexp: Symbol | ArrayInput,
+    cotangent: Symbol | ArrayInput,
+    delta: Symbol | ArrayInput,
+    mask: Symbol | ArrayInput | None = None,
+    bias: Symbol | ArrayInput | None = None,
+    query_lengths: Symbol | ArrayInput | None = None,
+    key_lengths: Symbol | ArrayInput | None = None,
+    dropout_seed: Symbol | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    of_bias: bool = False,
+    *,
+    name: str | None = None,
+) -> Symbol: ...
+@overload
+def attention_gradient(
+    query: Value | ArrayInput,
+    keys: Value | ArrayInput,
+    values: Value | ArrayInput,
+    logsumexp: Value | ArrayInput,
+    cotangent: Value | ArrayInput,
+    delta: Value | ArrayInput,
+    mask: Value | ArrayInput | None = None,
+    bias: Value | ArrayInput | None = None,
+    query_lengths: Value | ArrayInput | None = None,
+    key_lengths: Value | ArrayInput | None = None,
+    dropout_seed: Value | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    of_bias: bool = False,
+    *,
+    name: str | None = None,
+) -> tuple[Value, ...]: ...
+@overload
+def attention_tangent(
+    query: ArrayInput,
+    keys: ArrayInput,
+    values: ArrayInput,
+    logsumexp: ArrayInput,
+    query_tangent: ArrayInput | None = None,
+    keys_tangent: ArrayInput | None = None,
+    values_tangent: ArrayInput | None = None,
+    bias_tangent: ArrayInput | None = None,
+    mask: ArrayInput | None = None,
+    bias: ArrayInput | None = None,
+    query_lengths: ArrayInput | None = None,
+    key_lengths: ArrayInput | None = None,
+    dropout_seed: ArrayInput | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+) -> tuple[jax.Array, jax.Array]:
+    """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient.
+
+    With the weights ``P = exp(scores - logsumexp)`` and the tangents ``T`` of the scores, the
+    results are ``(P * T) @ values + P @ values_tangent``, and ``P * T`` summed for each query. The
+    other inputs and attributes are those of ``scaled_dot_product_attention``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> one = jnp.ones((1, 1))
+        >>> out, total = attention_tangent(one, one, 3 * one, jnp.ones(1), 2 * one)
+        >>> float(out[0, 0]), float(total[0])
+        (6.0, 2.0)
+    """
+@overload
+def attention_tangent(
+    query: Symbol | ArrayInput,
+    keys: Symbol | ArrayInput,
+    values: Symbol | ArrayInput,
+    logsumexp: Symbol | ArrayInput,
+    query_tangent: Symbol | ArrayInput | None = None,
+    keys_tangent: Symbol | ArrayInput | None = None,
+    values_tangent: Symbol | ArrayInput | None = None,
+    bias_tangent: Symbol | ArrayInput | None = None,
+    mask: Symbol | ArrayInput | None = None,
+    bias: Symbol | ArrayInput | None = None,
+    query_lengths: Symbol | ArrayInput | None = None,
+    key_lengths: Symbol | ArrayInput | None = None,
+    dropout_seed: Symbol | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    *,
+    name: str | None = None,
+) -> Symbol: ...
+@overload
+def attention_tangent(
+    query: Value | ArrayInput,
+    keys: Value | ArrayInput,
+    values: Value | ArrayInput,
+    logsumexp: Value | ArrayInput,
+    query_tangent: Value | ArrayInput | None = None,
+    keys_tangent: Value | ArrayInput | None = None,
+    values_tangent: Value | ArrayInput | None = None,
+    bias_tangent: Value | ArrayInput | None = None,
+    mask: Value | ArrayInput | None = None,
+    bias: Value | ArrayInput | None = None,
+    query_lengths: Value | ArrayInput | None = None,
+    key_lengths: Value | ArrayInput | None = None,
+    dropout_seed: Value | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    *,
+    name: str | None = None,
+) -> tuple[Value, Value]: ...
+@overload
+def attention_weights(
+    query: ArrayInput,
+    keys: ArrayInput,
+    logsumexp: ArrayInput,
+    mask: ArrayInput | None = None,
+    bias: ArrayInput | None = None,
+    query_lengths: ArrayInput | None = None,
+    key_lengths: ArrayInput | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | Sequence[int] | None = None,
+) -> jax.Array:
+    """Weights of attention, ``exp(scores - logsumexp)``: one for each query and key.
+
+    They are zero where a query does not see a key, and computed in at least float32. The inputs and
+    attributes are those of ``scaled_dot_product_attention``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> attention_weights(jnp.ones((1, 1)), jnp.ones((2, 1)), jnp.ones(1))
+        Array([[1., 1.]], dtype=float32)
+    """
+@overload
+def attention_weights(
+    query: Value | ArrayInput,
+    keys: Value | ArrayInput,
+    logsumexp: Value | ArrayInput,
+    mask: Value | ArrayInput | None = None,
+    bias: Value | ArrayInput | None = None,
+    query_lengths: Value | ArrayInput | None = None,
+    key_lengths: Value | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    *,
+    name: str | None = None,
+) -> Value: ...
 @overload
 def average_pooling(
     data: ArrayInput,
@@ -6081,6 +6297,221 @@ def lgamma(x: ArrayInput) -> jax.Array:
 def lgamma(x: Value, *, name: str | None = None) -> Value: ...
 gammaln = lgamma
 @overload
+def linear_cross_entropy(
+    hidden: ArrayInput,
+    weight: ArrayInput,
+    labels: ArrayInput,
+    bias: ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+) -> jax.Array:
+    """Softmax cross-entropy of the scores ``hidden @ weight^T + bias``, which are not stored.
+
+    ``hidden`` has shape ``(..., width)``, ``weight`` ``(classes, width)``, ``labels`` one integer
+    class for each example, and the result one loss for each. Where examples times classes are
+    many, the scores are computed chunk by chunk, and again for the gradient; ``registry.tuning``
+    has the size from which on. Second derivatives compute all scores.
+
+    ``smoothing`` and ``ignore_label`` are those of ``softmax_cross_entropy``. ``z_loss`` is the
+    factor of the square of the scores' logsumexp, which is added. ``soft_cap`` bounds the scores:
+    ``soft_cap * tanh(scores / soft_cap)``. A class out of range gives NaN. The scores are computed
+    in at least float32.
+
+    Source: Wijmans et al., Cut Your Losses in Large-Vocabulary Language Models, 2024.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> linear_cross_entropy(jnp.ones((1, 2)), jnp.eye(2), jnp.asarray([0]))
+        Array([0.6931472], dtype=float32)
+    """
+@overload
+def linear_cross_entropy(
+    hidden: Value | ArrayInput,
+    weight: Value | ArrayInput,
+    labels: Value | ArrayInput,
+    bias: Value | ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    *,
+    name: str | None = None,
+) -> Value: ...
+@overload
+def linear_cross_entropy_and_gradient(
+    hidden: ArrayInput,
+    weight: ArrayInput,
+    labels: ArrayInput,
+    of_softmax: ArrayInput,
+    of_label: ArrayInput,
+    of_all: ArrayInput | None = None,
+    bias: ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    of_bias: bool = False,
+) -> tuple[jax.Array, ...]:
+    """The results of ``linear_cross_entropy`` and of its gradient, with each score computed once.
+
+    A graph that needs both is lowered to it if the numbers of the gradient do not depend on the
+    loss. Apart from that the inputs and attributes are those of the two operators.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> hidden, weight, label = jnp.ones((1, 1)), jnp.zeros((2, 1)), jnp.asarray([1])
+        >>> ones = jnp.ones(1)
+        >>> results = linear_cross_entropy_and_gradient(hidden, weight, label, ones, ones)
+        >>> results[0], results[3]
+        (Array([0.6931472], dtype=float32), Array([[ 0.5],
+               [-0.5]], dtype=float32))
+    """
+@overload
+def linear_cross_entropy_and_gradient(
+    hidden: Symbol | ArrayInput,
+    weight: Symbol | ArrayInput,
+    labels: Symbol | ArrayInput,
+    of_softmax: Symbol | ArrayInput,
+    of_label: Symbol | ArrayInput,
+    of_all: Symbol | ArrayInput | None = None,
+    bias: Symbol | ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    of_bias: bool = False,
+    *,
+    name: str | None = None,
+) -> Symbol: ...
+@overload
+def linear_cross_entropy_and_gradient(
+    hidden: Value | ArrayInput,
+    weight: Value | ArrayInput,
+    labels: Value | ArrayInput,
+    of_softmax: Value | ArrayInput,
+    of_label: Value | ArrayInput,
+    of_all: Value | ArrayInput | None = None,
+    bias: Value | ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    of_bias: bool = False,
+    *,
+    name: str | None = None,
+) -> tuple[Value, ...]: ...
+@overload
+def linear_cross_entropy_gradient(
+    hidden: ArrayInput,
+    weight: ArrayInput,
+    labels: ArrayInput,
+    logsumexp: ArrayInput,
+    of_softmax: ArrayInput,
+    of_label: ArrayInput,
+    of_all: ArrayInput | None = None,
+    bias: ArrayInput | None = None,
+    soft_cap: float | None = None,
+    of_bias: bool = False,
+) -> tuple[jax.Array, ...]:
+    """Gradients of functions of linear scores ``y`` with respect to hidden, weight and bias.
+
+    The cotangent of an example's scores is
+    ``of_softmax * exp(y - logsumexp) - of_label * one_hot(label) - of_all``. The scores are those
+    of ``linear_cross_entropy``, and computed chunk by chunk if they are many.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> hidden, weight, label = jnp.ones((1, 1)), jnp.zeros((2, 1)), jnp.asarray([1])
+        >>> one = jnp.ones(1)
+        >>> linear_cross_entropy_gradient(hidden, weight, label, jnp.log(2 * one), one, one)[1]
+        Array([[ 0.5],
+               [-0.5]], dtype=float32)
+    """
+@overload
+def linear_cross_entropy_gradient(
+    hidden: Symbol | ArrayInput,
+    weight: Symbol | ArrayInput,
+    labels: Symbol | ArrayInput,
+    logsumexp: Symbol | ArrayInput,
+    of_softmax: Symbol | ArrayInput,
+    of_label: Symbol | ArrayInput,
+    of_all: Symbol | ArrayInput | None = None,
+    bias: Symbol | ArrayInput | None = None,
+    soft_cap: float | None = None,
+    of_bias: bool = False,
+    *,
+    name: str | None = None,
+) -> Symbol: ...
+@overload
+def linear_cross_entropy_gradient(
+    hidden: Value | ArrayInput,
+    weight: Value | ArrayInput,
+    labels: Value | ArrayInput,
+    logsumexp: Value | ArrayInput,
+    of_softmax: Value | ArrayInput,
+    of_label: Value | ArrayInput,
+    of_all: Value | ArrayInput | None = None,
+    bias: Value | ArrayInput | None = None,
+    soft_cap: float | None = None,
+    of_bias: bool = False,
+    *,
+    name: str | None = None,
+) -> tuple[Value, ...]: ...
+@overload
+def linear_cross_entropy_tangent(
+    hidden: ArrayInput,
+    weight: ArrayInput,
+    labels: ArrayInput,
+    logsumexp: ArrayInput,
+    hidden_tangent: ArrayInput | None = None,
+    weight_tangent: ArrayInput | None = None,
+    bias_tangent: ArrayInput | None = None,
+    bias: ArrayInput | None = None,
+    soft_cap: float | None = None,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Sums of the tangents of linear scores: the transpose of the gradient of cross-entropy.
+
+    For each example: the sum weighted by ``exp(scores - logsumexp)``, the tangent of the label's
+    score, and the sum over all classes. The scores are those of ``linear_cross_entropy``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> hidden, weight, label = jnp.ones((1, 1)), jnp.ones((2, 1)), jnp.asarray([1])
+        >>> sums = linear_cross_entropy_tangent(hidden, weight, label, jnp.ones(1), hidden)
+        >>> [float(one[0]) for one in sums]
+        [2.0, 1.0, 2.0]
+    """
+@overload
+def linear_cross_entropy_tangent(
+    hidden: Symbol | ArrayInput,
+    weight: Symbol | ArrayInput,
+    labels: Symbol | ArrayInput,
+    logsumexp: Symbol | ArrayInput,
+    hidden_tangent: Symbol | ArrayInput | None = None,
+    weight_tangent: Symbol | ArrayInput | None = None,
+    bias_tangent: Symbol | ArrayInput | None = None,
+    bias: Symbol | ArrayInput | None = None,
+    soft_cap: float | None = None,
+    *,
+    name: str | None = None,
+) -> Symbol: ...
+@overload
+def linear_cross_entropy_tangent(
+    hidden: Value | ArrayInput,
+    weight: Value | ArrayInput,
+    labels: Value | ArrayInput,
+    logsumexp: Value | ArrayInput,
+    hidden_tangent: Value | ArrayInput | None = None,
+    weight_tangent: Value | ArrayInput | None = None,
+    bias_tangent: Value | ArrayInput | None = None,
+    bias: Value | ArrayInput | None = None,
+    soft_cap: float | None = None,
+    *,
+    name: str | None = None,
+) -> tuple[Value, Value, Value]: ...
+@overload
 def linear_recurrence(
     weight: ArrayInput,
     slopes: ArrayInput,
@@ -10056,23 +10487,39 @@ def scaled_dot_product_attention(
     keys: ArrayInput,
     values: ArrayInput,
     mask: ArrayInput | None = None,
+    bias: ArrayInput | None = None,
+    query_lengths: ArrayInput | None = None,
+    key_lengths: ArrayInput | None = None,
+    dropout_seed: ArrayInput | None = None,
     scale: float | None = None,
     causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
 ) -> jax.Array:
-    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + mask) @ values``.
+    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + bias) @ values``.
 
     ``query`` has shape ``(..., heads, queries, width)``; ``keys`` and ``values`` have shape
     ``(..., heads, keys, width)``. The axes before the last two may be omitted. ``keys`` and
     ``values`` may have fewer heads: then neighboring heads of the query share one. ``scale``
     defaults to ``1 / sqrt(width)``.
 
-    ``mask`` broadcasts to ``(..., heads, queries, keys)``. A boolean mask is true where a query
-    sees a key; a floating mask is added. ``causal`` hides from the i-th query all keys after the
-    i-th. A query that sees no key gives zeros, and its gradient is zero. The softmax is computed in
-    at least float32.
+    ``mask`` and ``bias`` broadcast to ``(..., heads, queries, keys)``. A boolean mask is true where
+    a query sees a key; a floating mask is a bias. ``causal`` hides from the i-th query all keys
+    after the i-th. ``window`` hides those before ``i - window[0]`` or after ``i + window[1]``; one
+    number stands for both. ``query_lengths`` and ``key_lengths`` have the axes before that of
+    heads: queries and keys from there on are padding. A query that sees no key, or is padding,
+    gives zeros, and its gradient is zero. The softmax is computed in at least float32.
+
+    ``dropout`` drops each weight with that probability, and divides the others by
+    ``1 - dropout``. Which ones follows from ``dropout_seed``, two integers, and from the position.
+
+    The weights are not stored: the gradient recomputes them from the ``logsumexp`` of each query.
+    A call with many scores is computed block by block, so its memory grows with the length and not
+    with its square; blocks that ``causal`` or ``window`` hide are skipped. ``registry.tuning`` has
+    the size from which on. Second derivatives compute whole matrices of weights.
 
     Source: Vaswani et al., Attention is all you need, 2017; heads that share keys: Ainslie et al.,
-    GQA, 2023.
+    GQA, 2023; blocks: Dao et al., FlashAttention, 2022.
 
     Example:
         >>> import jax.numpy as jnp
@@ -10087,8 +10534,14 @@ def scaled_dot_product_attention(
     keys: Value | ArrayInput,
     values: Value | ArrayInput,
     mask: Value | ArrayInput | None = None,
+    bias: Value | ArrayInput | None = None,
+    query_lengths: Value | ArrayInput | None = None,
+    key_lengths: Value | ArrayInput | None = None,
+    dropout_seed: Value | ArrayInput | None = None,
     scale: float | None = None,
     causal: bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
     *,
     name: str | None = None,
 ) -> Value: ...

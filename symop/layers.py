@@ -5,10 +5,13 @@ from typing import Any
 from registry.errors import ArgumentError, UnknownTypeError
 from registry.table import get
 from registry.tracebacks import api_boundary
+from registry.var import emitter_of
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.graph.naming import composed, next_name
 
 _STEM = "attention"
+_SEEDS = 2**31 - 1
+"""The number of seeds of dropout."""
 composed.add(_STEM)
 
 
@@ -22,6 +25,8 @@ def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
     width: int | None = None,
     causal: bool = False,
     mask: Any = None,
+    window: int | tuple[int, int] | None = None,
+    dropout: float = 0.0,
     rotary: bool | float = False,
     use_bias: bool = True,
     name: str | None = None,
@@ -38,6 +43,8 @@ def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
         width: the number of features of the result; defaults to that of ``data``.
         causal: whether each position sees only itself and those before.
         mask: as in ``so.scaled_dot_product_attention``.
+        window: likewise.
+        dropout: the share of the weights that is dropped in training.
         rotary: whether queries and keys are rotated by their position, as in
             ``so.rotary_embedding``; or the base of the angles.
         use_bias: whether the projections have biases.
@@ -79,8 +86,20 @@ def multi_head_attention(  # noqa: PLR0913  # as many parts as the layer has
         turn, base = get("rotary_embedding"), 10000.0 if rotary is True else float(rotary)
         query, keys = turn(query, base=base), turn(keys, base=base)
     attend = get("scaled_dot_product_attention")
-    attended = attend(query, keys, values, mask, causal=causal)
+    how: dict[str, Any] = {"causal": causal, "window": window}
+    attended = attend(query, keys, values, mask, **how)
+    if dropout:
+        how |= {"dropout": dropout, "dropout_seed": _seed_beside(data)}
+        attended = get("choose")(attend(query, keys, values, mask, **how), attended)
     return projected(get("merge_heads")(attended), "out", width)
+
+
+def _seed_beside(value: Any) -> Any:
+    """Returns a seed of dropout, drawn anew in each run, of the kind of ``value``."""
+    draw = get("random_integers")
+    how = {"low": 0, "high": _SEEDS, "shape": (2,), "dtype": "int32"}
+    inputs, attributes, _ = draw.bind((), how)
+    return emitter_of((value,)).emit(draw, inputs, attributes, None)
 
 
 def _width(data: Any) -> int:

@@ -1071,6 +1071,223 @@ def atanh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) 
 def atanh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 arctanh = atanh
 @overload
+def attention_factors(
+    dropout_seed: NDArray | ArrayInput,
+    shape: Sequence[int],
+    dropout: float,
+    dtype: DTypeLike = ...,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Factors of the weights of attention under dropout: zero, or ``1 / (1 - dropout)``."""
+@overload
+def attention_factors(
+    dropout_seed: jax.Array | np.ndarray,
+    shape: Sequence[int],
+    dropout: float,
+    dtype: DTypeLike = ...,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def attention_factors(
+    dropout_seed: NDArray | ArrayInput,
+    shape: Sequence[int],
+    dropout: float,
+    dtype: DTypeLike = ...,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
+def attention_gradient(
+    query: NDArray | ArrayInput,
+    keys: NDArray | ArrayInput,
+    values: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    cotangent: NDArray | ArrayInput,
+    delta: NDArray | ArrayInput,
+    mask: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    query_lengths: NDArray | ArrayInput | None = None,
+    key_lengths: NDArray | ArrayInput | None = None,
+    dropout_seed: NDArray | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    of_bias: _bool = False,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Gradients of attention with respect to query, keys, values and, if ``of_bias``, the bias."""
+@overload
+def attention_gradient(
+    query: jax.Array | np.ndarray,
+    keys: jax.Array | np.ndarray | complex,
+    values: jax.Array | np.ndarray | complex,
+    logsumexp: jax.Array | np.ndarray | complex,
+    cotangent: jax.Array | np.ndarray | complex,
+    delta: jax.Array | np.ndarray | complex,
+    mask: jax.Array | np.ndarray | complex | None = None,
+    bias: jax.Array | np.ndarray | complex | None = None,
+    query_lengths: jax.Array | np.ndarray | complex | None = None,
+    key_lengths: jax.Array | np.ndarray | complex | None = None,
+    dropout_seed: jax.Array | np.ndarray | complex | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    of_bias: _bool = False,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[jax.Array, ...]: ...
+@overload
+def attention_gradient(
+    query: NDArray | ArrayInput,
+    keys: NDArray | ArrayInput,
+    values: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    cotangent: NDArray | ArrayInput,
+    delta: NDArray | ArrayInput,
+    mask: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    query_lengths: NDArray | ArrayInput | None = None,
+    key_lengths: NDArray | ArrayInput | None = None,
+    dropout_seed: NDArray | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    of_bias: _bool = False,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[NDArray, ...]: ...
+@overload
+def attention_tangent(
+    query: NDArray | ArrayInput,
+    keys: NDArray | ArrayInput,
+    values: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    query_tangent: NDArray | ArrayInput | None = None,
+    keys_tangent: NDArray | ArrayInput | None = None,
+    values_tangent: NDArray | ArrayInput | None = None,
+    bias_tangent: NDArray | ArrayInput | None = None,
+    mask: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    query_lengths: NDArray | ArrayInput | None = None,
+    key_lengths: NDArray | ArrayInput | None = None,
+    dropout_seed: NDArray | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient."""
+@overload
+def attention_tangent(
+    query: jax.Array | np.ndarray,
+    keys: jax.Array | np.ndarray | complex,
+    values: jax.Array | np.ndarray | complex,
+    logsumexp: jax.Array | np.ndarray | complex,
+    query_tangent: jax.Array | np.ndarray | complex | None = None,
+    keys_tangent: jax.Array | np.ndarray | complex | None = None,
+    values_tangent: jax.Array | np.ndarray | complex | None = None,
+    bias_tangent: jax.Array | np.ndarray | complex | None = None,
+    mask: jax.Array | np.ndarray | complex | None = None,
+    bias: jax.Array | np.ndarray | complex | None = None,
+    query_lengths: jax.Array | np.ndarray | complex | None = None,
+    key_lengths: jax.Array | np.ndarray | complex | None = None,
+    dropout_seed: jax.Array | np.ndarray | complex | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[jax.Array, jax.Array]: ...
+@overload
+def attention_tangent(
+    query: NDArray | ArrayInput,
+    keys: NDArray | ArrayInput,
+    values: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    query_tangent: NDArray | ArrayInput | None = None,
+    keys_tangent: NDArray | ArrayInput | None = None,
+    values_tangent: NDArray | ArrayInput | None = None,
+    bias_tangent: NDArray | ArrayInput | None = None,
+    mask: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    query_lengths: NDArray | ArrayInput | None = None,
+    key_lengths: NDArray | ArrayInput | None = None,
+    dropout_seed: NDArray | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[NDArray, NDArray]: ...
+@overload
+def attention_weights(
+    query: NDArray | ArrayInput,
+    keys: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    mask: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    query_lengths: NDArray | ArrayInput | None = None,
+    key_lengths: NDArray | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Weights of attention, ``exp(scores - logsumexp)``: one for each query and key."""
+@overload
+def attention_weights(
+    query: jax.Array | np.ndarray,
+    keys: jax.Array | np.ndarray | complex,
+    logsumexp: jax.Array | np.ndarray | complex,
+    mask: jax.Array | np.ndarray | complex | None = None,
+    bias: jax.Array | np.ndarray | complex | None = None,
+    query_lengths: jax.Array | np.ndarray | complex | None = None,
+    key_lengths: jax.Array | np.ndarray | complex | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def attention_weights(
+    query: NDArray | ArrayInput,
+    keys: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    mask: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    query_lengths: NDArray | ArrayInput | None = None,
+    key_lengths: NDArray | ArrayInput | None = None,
+    scale: float | None = None,
+    causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
 def average_pooling(
     data: NDArray | ArrayInput,
     kernel: int | Sequence[int] | None = None,
@@ -5703,6 +5920,199 @@ def lgamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None)
 def lgamma(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 gammaln = lgamma
 @overload
+def linear_cross_entropy(
+    hidden: NDArray | ArrayInput,
+    weight: NDArray | ArrayInput,
+    labels: NDArray | ArrayInput,
+    bias: NDArray | ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Softmax cross-entropy of the scores ``hidden @ weight^T + bias``, which are not stored."""
+@overload
+def linear_cross_entropy(
+    hidden: jax.Array | np.ndarray,
+    weight: jax.Array | np.ndarray | complex,
+    labels: jax.Array | np.ndarray | complex,
+    bias: jax.Array | np.ndarray | complex | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def linear_cross_entropy(
+    hidden: NDArray | ArrayInput,
+    weight: NDArray | ArrayInput,
+    labels: NDArray | ArrayInput,
+    bias: NDArray | ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
+def linear_cross_entropy_and_gradient(
+    hidden: NDArray | ArrayInput,
+    weight: NDArray | ArrayInput,
+    labels: NDArray | ArrayInput,
+    of_softmax: NDArray | ArrayInput,
+    of_label: NDArray | ArrayInput,
+    of_all: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    of_bias: _bool = False,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """The results of ``linear_cross_entropy`` and of its gradient, with each score computed once."""
+@overload
+def linear_cross_entropy_and_gradient(
+    hidden: jax.Array | np.ndarray,
+    weight: jax.Array | np.ndarray | complex,
+    labels: jax.Array | np.ndarray | complex,
+    of_softmax: jax.Array | np.ndarray | complex,
+    of_label: jax.Array | np.ndarray | complex,
+    of_all: jax.Array | np.ndarray | complex | None = None,
+    bias: jax.Array | np.ndarray | complex | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    of_bias: _bool = False,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[jax.Array, ...]: ...
+@overload
+def linear_cross_entropy_and_gradient(
+    hidden: NDArray | ArrayInput,
+    weight: NDArray | ArrayInput,
+    labels: NDArray | ArrayInput,
+    of_softmax: NDArray | ArrayInput,
+    of_label: NDArray | ArrayInput,
+    of_all: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    smoothing: float = 0.0,
+    ignore_label: int | None = None,
+    z_loss: float = 0.0,
+    soft_cap: float | None = None,
+    of_bias: _bool = False,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[NDArray, ...]: ...
+@overload
+def linear_cross_entropy_gradient(
+    hidden: NDArray | ArrayInput,
+    weight: NDArray | ArrayInput,
+    labels: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    of_softmax: NDArray | ArrayInput,
+    of_label: NDArray | ArrayInput,
+    of_all: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    soft_cap: float | None = None,
+    of_bias: _bool = False,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Gradients of functions of linear scores ``y`` with respect to hidden, weight and bias."""
+@overload
+def linear_cross_entropy_gradient(
+    hidden: jax.Array | np.ndarray,
+    weight: jax.Array | np.ndarray | complex,
+    labels: jax.Array | np.ndarray | complex,
+    logsumexp: jax.Array | np.ndarray | complex,
+    of_softmax: jax.Array | np.ndarray | complex,
+    of_label: jax.Array | np.ndarray | complex,
+    of_all: jax.Array | np.ndarray | complex | None = None,
+    bias: jax.Array | np.ndarray | complex | None = None,
+    soft_cap: float | None = None,
+    of_bias: _bool = False,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[jax.Array, ...]: ...
+@overload
+def linear_cross_entropy_gradient(
+    hidden: NDArray | ArrayInput,
+    weight: NDArray | ArrayInput,
+    labels: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    of_softmax: NDArray | ArrayInput,
+    of_label: NDArray | ArrayInput,
+    of_all: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    soft_cap: float | None = None,
+    of_bias: _bool = False,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[NDArray, ...]: ...
+@overload
+def linear_cross_entropy_tangent(
+    hidden: NDArray | ArrayInput,
+    weight: NDArray | ArrayInput,
+    labels: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    hidden_tangent: NDArray | ArrayInput | None = None,
+    weight_tangent: NDArray | ArrayInput | None = None,
+    bias_tangent: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    soft_cap: float | None = None,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Sums of the tangents of linear scores: the transpose of the gradient of cross-entropy."""
+@overload
+def linear_cross_entropy_tangent(
+    hidden: jax.Array | np.ndarray,
+    weight: jax.Array | np.ndarray | complex,
+    labels: jax.Array | np.ndarray | complex,
+    logsumexp: jax.Array | np.ndarray | complex,
+    hidden_tangent: jax.Array | np.ndarray | complex | None = None,
+    weight_tangent: jax.Array | np.ndarray | complex | None = None,
+    bias_tangent: jax.Array | np.ndarray | complex | None = None,
+    bias: jax.Array | np.ndarray | complex | None = None,
+    soft_cap: float | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
+@overload
+def linear_cross_entropy_tangent(
+    hidden: NDArray | ArrayInput,
+    weight: NDArray | ArrayInput,
+    labels: NDArray | ArrayInput,
+    logsumexp: NDArray | ArrayInput,
+    hidden_tangent: NDArray | ArrayInput | None = None,
+    weight_tangent: NDArray | ArrayInput | None = None,
+    bias_tangent: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    soft_cap: float | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[NDArray, NDArray, NDArray]: ...
+@overload
 def linear_recurrence(
     weight: NDArray | ArrayInput,
     slopes: NDArray | ArrayInput,
@@ -9196,21 +9606,33 @@ def scaled_dot_product_attention(
     keys: NDArray | ArrayInput,
     values: NDArray | ArrayInput,
     mask: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    query_lengths: NDArray | ArrayInput | None = None,
+    key_lengths: NDArray | ArrayInput | None = None,
+    dropout_seed: NDArray | ArrayInput | None = None,
     scale: float | None = None,
     causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
     *,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
-    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + mask) @ values``."""
+    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + bias) @ values``."""
 @overload
 def scaled_dot_product_attention(
     query: jax.Array | np.ndarray,
     keys: jax.Array | np.ndarray | complex,
     values: jax.Array | np.ndarray | complex,
     mask: jax.Array | np.ndarray | complex | None = None,
+    bias: jax.Array | np.ndarray | complex | None = None,
+    query_lengths: jax.Array | np.ndarray | complex | None = None,
+    key_lengths: jax.Array | np.ndarray | complex | None = None,
+    dropout_seed: jax.Array | np.ndarray | complex | None = None,
     scale: float | None = None,
     causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
     *,
     out: None = None,
     req: _Request = None,
@@ -9221,8 +9643,14 @@ def scaled_dot_product_attention(
     keys: NDArray | ArrayInput,
     values: NDArray | ArrayInput,
     mask: NDArray | ArrayInput | None = None,
+    bias: NDArray | ArrayInput | None = None,
+    query_lengths: NDArray | ArrayInput | None = None,
+    key_lengths: NDArray | ArrayInput | None = None,
+    dropout_seed: NDArray | ArrayInput | None = None,
     scale: float | None = None,
     causal: _bool = False,
+    window: int | Sequence[int] | None = None,
+    dropout: float = 0.0,
     *,
     out: None = None,
     req: _Request = None,

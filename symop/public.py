@@ -27,6 +27,7 @@ from symop.jaxprs.transforming import transform
 from symop.layers import multi_head_attention
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.passes.roll_loops.switch import rolling
+from symop.passes.streaming import streaming
 from symop.pipelining import pipeline
 from symop.planning.plan import plan
 from symop.planning.proposing import propose_rules
@@ -97,6 +98,7 @@ __all__ = [
     "rolling",
     "save_parameters",
     "scan",
+    "streaming",
     "sym",
     "taylor",
     "transform",

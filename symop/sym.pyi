@@ -73,6 +73,10 @@ from symop import atan2 as atan2
 from symop import arctan2 as arctan2
 from symop import atanh as atanh
 from symop import arctanh as arctanh
+from symop import attention_factors as attention_factors
+from symop import attention_gradient as attention_gradient
+from symop import attention_tangent as attention_tangent
+from symop import attention_weights as attention_weights
 from symop import average_pooling as average_pooling
 from symop import average_pooling_gradient as average_pooling_gradient
 from symop import band_part as band_part
@@ -306,6 +310,10 @@ from symop import le as le
 from symop import let_through as let_through
 from symop import lgamma as lgamma
 from symop import gammaln as gammaln
+from symop import linear_cross_entropy as linear_cross_entropy
+from symop import linear_cross_entropy_and_gradient as linear_cross_entropy_and_gradient
+from symop import linear_cross_entropy_gradient as linear_cross_entropy_gradient
+from symop import linear_cross_entropy_tangent as linear_cross_entropy_tangent
 from symop import linear_recurrence as linear_recurrence
 from symop import linear_recurrence_adjoint as linear_recurrence_adjoint
 from symop import linear_regression_output as linear_regression_output

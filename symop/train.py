@@ -38,6 +38,7 @@ from symop.graph.nodes import Node
 from symop.graph.policies import Policy, require_policy
 from symop.graph.shardings import Rules, undeclared, with_shardings
 from symop.passes.mixed_precision import narrow
+from symop.passes.streaming import Streamed
 from symop.planning.activations import BatchFunction, shardings_on
 from symop.random import as_key
 from symop.runtime.donation import (
@@ -384,9 +385,10 @@ class Trainer:
         """Returns what ``so.explain`` examines: a step."""
         del is_train
         subject = self._subject(types)
-        settled = specialize(subject.outputs, {}, training=True, rolling=False)
+        streams: list[Streamed] = []
+        settled = specialize(subject.outputs, {}, training=True, rolling=False, streams=streams)
         known = subject._replace(outputs=tuple(settled.outputs))
-        return Computation(known, lambda: self._lowered(types))
+        return Computation(known, lambda: self._lowered(types), tuple(streams))
 
     def _lowered(self, types: Mapping[str, Any]) -> Any:
         """Lowers a step for a batch of ``types``, or of those that the inputs declare."""

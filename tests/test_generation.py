@@ -15,7 +15,7 @@ VOCABULARY, WIDTH, LENGTH = 11, 8, 24
 PROMPTS = [[1, 2, 3], [4], [5, 6, 7, 8, 9]]
 
 
-def model(tokens, *, rotary=False, kv_heads=None, mix=lambda h: h):
+def model(tokens, *, rotary=False, kv_heads=None, window=None, mix=lambda h: h):
     """A transformer of two blocks; ``mix`` is applied between them."""
     h = so.lookup_table(tokens, rows=VOCABULARY, width=WIDTH, name="tokens_in")
     if not rotary:
@@ -26,6 +26,7 @@ def model(tokens, *, rotary=False, kv_heads=None, mix=lambda h: h):
         with so.name_scope(f"block{i}"):
             x = so.layer_norm(h, name="norm")
             how = {"heads": 4, "kv_heads": kv_heads, "width": WIDTH, "rotary": rotary}
+            how["window"] = window
             h = mix(h + so.multi_head_attention(x, causal=True, name="mix", **how))
             h = h + so.fully_connected(so.gelu(h), units=WIDTH, flatten=False, name="dense")
     return so.fully_connected(h, units=VOCABULARY, flatten=False, name="out")
@@ -65,8 +66,9 @@ class TestGenerator:
         for prompt, row in zip(PROMPTS, found, strict=True):
             assert row.tolist() == continued(logits, weights, prompt, 8)
 
-    def test_rotary_positions_and_a_declared_shape(self):
-        logits = model(so.var("tokens", shape=(1, LENGTH), dtype="int32"), rotary=True)
+    def test_rotary_positions_a_window_and_a_declared_shape(self):
+        tokens = so.var("tokens", shape=(1, LENGTH), dtype="int32")
+        logits = model(tokens, rotary=True, window=2)
         weights = weights_of(logits, shape=(1, LENGTH))
         (row,) = so.Generator(logits, length=LENGTH)(weights, [[3, 1]], 6)
         assert row.tolist() == continued(logits, weights, [3, 1], 6)

@@ -48,7 +48,9 @@ PAGES = {
         "Control flow and vectorization", "cond", "while_loop", "scan", "foreach", "body", "vmap",
     ),
     "jax": _of_symop("Functions of JAX", "from_jax", "transform"),
-    "reports": _of_symop("Reports and drawings", "explain", "draw", "loops", "rolling"),
+    "reports": _of_symop(
+        "Reports and drawings", "explain", "draw", "loops", "rolling", "streaming",
+    ),
     "devices": _of_symop("Many devices", "plan", "propose_rules", "pipeline"),
     "remat": Page("Rematerialization", "symop.remat", "so.remat"),
     "ndarray": _of_symop("The class NDArray", "NDArray"),

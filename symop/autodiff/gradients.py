@@ -1,6 +1,6 @@
 """Gradients of nodes: the meaning of missing gradients, and derivatives deferred until typed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from registry.errors import (
@@ -56,11 +56,20 @@ def _keeping_all(
     return pullback(ys, xs, heads, summing)
 
 
-class Gradients:
-    """Computes gradients; defined by the module that makes blocks, which imports this one."""
+Prepare = Callable[[Sequence[Node], Collection[Node]], Images]
+"""The images of a graph to differentiate in its place, in which some values must remain."""
 
-    HOOKS: ClassVar[frozenset[str]] = frozenset({"pull"})
+
+def _as_it_is(_ys: Sequence[Node], _keep: Collection[Node]) -> Images:
+    return Images()
+
+
+class Gradients:
+    """Computes gradients; defined by the passes over graphs, which import this one."""
+
+    HOOKS: ClassVar[frozenset[str]] = frozenset({"pull", "prepare"})
     pull: ClassVar[Pull] = _keeping_all
+    prepare: ClassVar[Prepare] = _as_it_is
 
 
 class GradExpansion(NamedTuple):
@@ -201,8 +210,10 @@ def typed_grad(
     a graph numbers its keys. ``remat`` says which values of the graph the gradients keep.
     If ``last``, the gradients are not differentiated, and may read what any call itself computes.
     """
-    image = Images() if last else entering_derivative(ys, xs)
-    entered, by, formal = (list(map(image.value, part)) for part in (ys, xs, arguments))
+    lean = Gradients.prepare(ys, xs)
+    ys, own, arguments = (list(map(lean.value, part)) for part in (ys, xs, arguments))
+    image = Images() if last else entering_derivative(ys, own)
+    entered, by, formal = (list(map(image.value, part)) for part in (ys, own, arguments))
     gradients = known_gradients(
         entered, by, heads, unreachable, formal, remat, CANONICAL, lenient=lenient
     )

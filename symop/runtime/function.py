@@ -49,6 +49,7 @@ from symop.passes.roll_loops.loops import FORWARD, Aim
 from symop.passes.roll_loops.rolling import Rolled, roll
 from symop.passes.roll_loops.stacks import Stacked, Stacks, stack_variables
 from symop.passes.roll_loops.switch import is_rolling
+from symop.passes.streaming import Streamed, is_streaming, join_losses, stream, streaming
 
 Function = Callable[..., Any]
 
@@ -80,11 +81,13 @@ def specialize(
     aim: Aim = FORWARD,
     log: list[Rolled] | None = None,
     prepare: Callable[[list[Node]], list[Node]] | None = None,
+    streams: list[Streamed] | None = None,
 ) -> Specialized:
     """Infers the types of ``outputs`` from ``types`` and fixes the training flag.
 
-    ``prepare`` rewrites the graph before that. If ``rolling``, repeated blocks become loops for the
-    given ``aim``, which are reported in ``log``.
+    ``prepare`` rewrites the graph before that. Patterns that need no large matrices are replaced,
+    and reported in ``streams``. If ``rolling``, repeated blocks become loops for the given ``aim``,
+    which are reported in ``log``.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: Types cannot be inferred, or contradict.
@@ -102,6 +105,10 @@ def specialize(
     ends, by_time = [*outputs_typed.outputs, *outputs_typed.updates.values()], outputs_typed.order
     if prepare is not None and (prepared := prepare(ends)) is not ends:
         ends, by_time = prepared, by_age(topological(prepared))
+    lean = stream(ends, log=streams)
+    if lean:
+        ends = [lean.value(one) for one in ends]
+        by_time = by_age(topological(ends))
     if rolling:
         ends = fuse_loops(roll(ends, by_time, aim=aim, log=log))
     count = len(outputs_typed.outputs)
@@ -213,7 +220,7 @@ class GraphFunction:
         self._roots = (*also, *outputs)
         self._training, self._stacking, self._remat = training, stacking, remat
         self._inexact_only = inexact_only
-        self._rolling = rolls(remat)
+        self._rolling, self._streaming = rolls(remat), is_streaming()
         self._open = frozenset[str]()
         if remat is not None and rules is False:
             raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
@@ -320,14 +327,18 @@ class GraphFunction:
             ArgumentError: Gradients of an output that is not a scalar are requested.
             DisconnectedError, NotDifferentiableError: A gradient does not exist.
         """
-        graph = self._stacked or self._settled(given)
+        with streaming(self._streaming):
+            graph = self._stacked or self._settled(given)
+            ends = [*graph.outputs, *self._gradients(graph), *graph.updates.values()]
+            joined = join_losses(ends)
+        count = len(ends) - len(graph.updates)
         return Schedule(
-            [*graph.outputs, *self._gradients(graph)],
+            joined[:count],
             [graph.variables[name] for name in self.names],
             self.call_of,
             training=self._training,
             keys=graph.keys,
-            updates=graph.updates,
+            updates=dict(zip(graph.updates, joined[count:], strict=True)),
         )
 
     def _settled(
@@ -527,7 +538,7 @@ def _compiled(
     if newest.memo is None:
         newest.memo = {}
     memo = newest.memo
-    key = (outputs, also, training, is_rolling())
+    key = (outputs, also, training, is_rolling(), is_streaming())
     entry = memo.get(key)
     if entry is None:
         function = GraphFunction(outputs, also, training=training, rules=False)

@@ -25,6 +25,7 @@ from symop.io.files import PathLike
 from symop.lowering.labels import kinds_of, label_of
 from symop.passes.remat.counting import shown
 from symop.passes.remat.runs import bytes_of
+from symop.passes.streaming import Streamed
 from symop.regions.bodies import GraphBody, steps_of
 from symop.runtime.function import specialize
 from symop.symbol.compiled import (
@@ -109,6 +110,7 @@ class Explanation(NamedTuple):
         compiled: what XLA says of the compiled function; None if it was not compiled.
         rest: bytes and seconds of instructions of no operator, such as those of an optimizer.
         drawing: the drawing of the graph with its costs.
+        streamed: the patterns in place of which operators without large matrices run.
     """
 
     operators: tuple[Cost, ...]
@@ -118,6 +120,7 @@ class Explanation(NamedTuple):
     compiled: Compiled | None
     rest: tuple[int, float | None]
     drawing: Drawing
+    streamed: tuple[Streamed, ...] = ()
 
     @property
     def flops(self) -> int | None:
@@ -156,6 +159,8 @@ class Explanation(NamedTuple):
             "",
             "differentiated by JAX:" if self.by_jax else "JAX differentiates none of them",
             *(f"  {one}" for one in self.by_jax),
+            *(["", "without large matrices:"] if self.streamed else []),
+            *(f"  {one}" for one in self.streamed),
         ]
         return "\n".join(lines)
 
@@ -203,10 +208,12 @@ class Computation(NamedTuple):
     Attributes:
         subject: the graph, all types known.
         lower: lowers the function that runs it, as ``jax.jit(...).lower`` does.
+        streamed: the patterns that operators without large matrices replace.
     """
 
     subject: Subject
     lower: Callable[[], Any]
+    streamed: tuple[Streamed, ...] = ()
 
 
 class Explainable(Protocol):
@@ -260,7 +267,7 @@ def explain(
         >>> [one.primitive for one in report.by_jax]
         ['igamma']
     """
-    subject, lower = _computation(graph, types, is_train)
+    subject, lower, streamed = _computation(graph, types, is_train)
     calls = list(_calls(subject.outputs, 1))
     analysis, moved, seconds = None, None, None
     if compiled or profile is not None:
@@ -280,6 +287,7 @@ def explain(
         analysis,
         shares.rest,
         Drawing(subject, costs=shares.spent(), color="flops" if seconds is None else "seconds"),
+        streamed,
     )
 
 
@@ -298,7 +306,8 @@ def _computation(graph: Any, types: Mapping[str, Any], is_train: bool) -> Comput
 
 def _of_symbol(symbol: Symbol, types: Mapping[str, Any], is_train: bool) -> Computation:
     whole = symbol.with_types(**types) if types else symbol
-    settled = specialize(whole.nodes, {}, training=is_train, rolling=False)
+    streams: list[Streamed] = []
+    settled = specialize(whole.nodes, {}, training=is_train, rolling=False, streams=streams)
     names = whole._subject().names
     subject = Subject(tuple(settled.outputs), names)
 
@@ -308,7 +317,7 @@ def _of_symbol(symbol: Symbol, types: Mapping[str, Any], is_train: bool) -> Comp
         key = jax.eval_shape(lambda: jax.random.key(0))
         return jax.jit(whole.to_jax(is_train=is_train)).lower(**structs, key=key)
 
-    return Computation(subject, lower)
+    return Computation(subject, lower, tuple(streams))
 
 
 def struct_of(type: VarType) -> Any:

@@ -95,6 +95,49 @@ class SymbolMethods(Var):
         name: str | None = None,
     ) -> Self:
         """A step of Adam with decoupled decay of the parameter by ``learning_rate * weight_decay``."""
+    def attention_gradient(
+        self,
+        keys: Var | ArrayInput,
+        values: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        cotangent: Var | ArrayInput,
+        delta: Var | ArrayInput,
+        mask: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        query_lengths: Var | ArrayInput | None = None,
+        key_lengths: Var | ArrayInput | None = None,
+        dropout_seed: Var | ArrayInput | None = None,
+        scale: float | None = None,
+        causal: bool = False,
+        window: int | Sequence[int] | None = None,
+        dropout: float = 0.0,
+        of_bias: bool = False,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Gradients of attention with respect to query, keys, values and, if ``of_bias``, the bias."""
+    def attention_tangent(
+        self,
+        keys: Var | ArrayInput,
+        values: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        query_tangent: Var | ArrayInput | None = None,
+        keys_tangent: Var | ArrayInput | None = None,
+        values_tangent: Var | ArrayInput | None = None,
+        bias_tangent: Var | ArrayInput | None = None,
+        mask: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        query_lengths: Var | ArrayInput | None = None,
+        key_lengths: Var | ArrayInput | None = None,
+        dropout_seed: Var | ArrayInput | None = None,
+        scale: float | None = None,
+        causal: bool = False,
+        window: int | Sequence[int] | None = None,
+        dropout: float = 0.0,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient."""
     def call(
         self,
         *operands: Var | ArrayLike,
@@ -213,6 +256,52 @@ class SymbolMethods(Var):
         name: str | None = None,
     ) -> Self:
         """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+    def linear_cross_entropy_and_gradient(
+        self,
+        weight: Var | ArrayInput,
+        labels: Var | ArrayInput,
+        of_softmax: Var | ArrayInput,
+        of_label: Var | ArrayInput,
+        of_all: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        smoothing: float = 0.0,
+        ignore_label: int | None = None,
+        z_loss: float = 0.0,
+        soft_cap: float | None = None,
+        of_bias: bool = False,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """The results of ``linear_cross_entropy`` and of its gradient, with each score computed once."""
+    def linear_cross_entropy_gradient(
+        self,
+        weight: Var | ArrayInput,
+        labels: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        of_softmax: Var | ArrayInput,
+        of_label: Var | ArrayInput,
+        of_all: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        soft_cap: float | None = None,
+        of_bias: bool = False,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Gradients of functions of linear scores ``y`` with respect to hidden, weight and bias."""
+    def linear_cross_entropy_tangent(
+        self,
+        weight: Var | ArrayInput,
+        labels: Var | ArrayInput,
+        logsumexp: Var | ArrayInput,
+        hidden_tangent: Var | ArrayInput | None = None,
+        weight_tangent: Var | ArrayInput | None = None,
+        bias_tangent: Var | ArrayInput | None = None,
+        bias: Var | ArrayInput | None = None,
+        soft_cap: float | None = None,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Sums of the tangents of linear scores: the transpose of the gradient of cross-entropy."""
     def linear_recurrence(
         self,
         slopes: Var | ArrayInput,

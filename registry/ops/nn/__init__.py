@@ -5,6 +5,7 @@ Normalization, the softmax family, attention, and activations with parameters.
 
 from registry.ops.nn import (
     attention,
+    attention_derivatives,
     batch_normalization,
     group_normalization,
     heads,
@@ -18,6 +19,7 @@ from registry.ops.nn import (
 
 __all__ = [
     "attention",
+    "attention_derivatives",
     "batch_normalization",
     "group_normalization",
     "heads",

@@ -1,132 +1,58 @@
-"""Scaled dot-product attention."""
+"""Scaled dot-product attention, without storing the matrix of weights."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from registry.cases import booleans, case, integers, misuse, workload
-from registry.errors import DTypeError, ShapeError
+from registry.errors import ShapeError
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
-from registry.ops.core.broadcasting import unbroadcast
-from registry.ops.core.comparison import less_equal
+from registry.ops.core.broadcasting import cast, unbroadcast
+from registry.ops.core.comparison import greater_equal, less_equal, logical_and
 from registry.ops.core.reductions import statistics_dtype
 from registry.ops.core.reductions import sum as sum_over
-from registry.ops.core.reshaping import reshape, swapped
+from registry.ops.core.reshaping import reshape
+from registry.ops.nn.attention_blocks import (
+    Call,
+    Form,
+    Window,
+    attend,
+    call_of,
+)
+from registry.ops.nn.attention_derivatives import attention_gradient
+from registry.ops.nn.attention_types import (
+    BATCH,
+    FEW,
+    Dropout,
+    attention_dtype,
+    attention_reference,
+    attention_shape,
+    of_one_dtype,
+)
 from registry.ops.nn.heads import position_ids
-from registry.ops.nn.masked_softmax import exponentials_over_sum
-from registry.shapes import inexact, real
 from registry.table import op
-from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var
 
 
-def _attention_shape(
-    query: Shape, keys: Shape, values: Shape, mask: Shape | None
-) -> tuple[Shape, Shape]:
-    if len(query) < 2 or len(keys) != len(query) or len(values) != len(query):
-        raise ShapeError(
-            "query, keys and values must have the same axes, two at least, got "
-            f"{query}, {keys} and {values}"
-        )
-    if keys[:-1] != values[:-1]:
-        raise ShapeError(f"keys and values must differ in width alone, got {keys} and {values}")
-    if query[-1] != keys[-1]:
-        raise ShapeError(f"query and keys must have the same width, got {query} and {keys}")
-    heads, shared = query[-3:-2], keys[-3:-2]
-    grouped = not heads or heads == shared or (shared[0] > 0 and heads[0] % shared[0] == 0)
-    if query[:-3] != keys[:-3] or not grouped:
-        raise ShapeError(
-            "query must have the batch axes of keys and a multiple of their heads, got "
-            f"{query} and {keys}"
-        )
-    scores = (*query[:-1], keys[-2])
-    _check_mask(mask, scores)
-    return (*query[:-1], values[-1]), scores
-
-
-def _check_mask(mask: Shape | None, scores: Shape) -> None:
-    if mask is None:
-        return
-    try:
-        fits = np.broadcast_shapes(mask, scores) == scores
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ShapeError(f"mask must broadcast to the scores, {scores}, got {mask}")
-
-
-def _attention_dtype(
-    query: VarType, keys: VarType, values: VarType, mask: VarType | None
-) -> list[DType]:
-    real(query, keys, values)
-    dtype = inexact(query, keys, values)[0]
-    if mask is not None and mask.dtype != np.bool_:
-        real(mask)
-        if not is_inexact(mask.dtype):
-            raise DTypeError(f"mask must be boolean or floating, got {mask.dtype.name}")
-    return [dtype, dtype]
-
-
-def _attention_reference(
-    query: np.ndarray,
-    keys: np.ndarray,
-    values: np.ndarray,
-    mask: np.ndarray | None,
-    *,
-    scale: float | None,
-    causal: bool,
-) -> np.ndarray:
-    if query.ndim > 2:
-        groups = query.shape[-3] // keys.shape[-3]
-        keys, values = np.repeat(keys, groups, -3), np.repeat(values, groups, -3)
-    factor = 1 / np.sqrt(query.shape[-1]) if scale is None else scale
-    scores = factor * np.einsum("...td,...sd->...ts", query, keys)
-    if mask is not None:
-        scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
-    if causal:
-        scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)
-    largest = np.max(scores, -1, keepdims=True)
-    powers = np.exp(scores - np.where(np.isinf(largest), 0, largest))
-    total = np.sum(powers, -1, keepdims=True)
-    return np.asarray(powers / np.where(total == 0, 1, total) @ values)
-
-
-def _masked(scores: Array, mask: Array | None, causal: bool) -> Array:
-    """The scores with minus infinity where a query must not see a key, plus a floating mask."""
-    if mask is not None and mask.dtype != np.bool_:
-        scores, mask = scores + mask.astype(scores.dtype), None
-    if causal:
-        before = jnp.tri(scores.shape[-2], scores.shape[-1], dtype=np.bool_)
-        mask = before if mask is None else mask & before
-    return scores if mask is None else jnp.where(mask, scores, -jnp.inf)
-
-
-def _rows(query: Shape, keys: Shape) -> Shape:
-    """The leading axes, with the queries of all heads that share keys merged into one axis."""
-    groups = 1 if len(keys) < 3 or keys[-3] == 0 else query[-3] // keys[-3]
-    return (*keys[:-2], groups * query[-2])
-
-
-_FEW: dict[str, Any] = {"query": (2, 3, 4), "keys": (2, 5, 4), "values": (2, 5, 3)}
-
-
 @op(
-    shape=_attention_shape,
-    dtype=_attention_dtype,
-    reference=_attention_reference,
-    outputs=("out", "weights"),
-    hidden=("weights",),
+    shape=attention_shape,
+    dtype=attention_dtype,
+    reference=attention_reference,
+    outputs=("out", "logsumexp"),
+    hidden=("logsumexp",),
     cases=[
-        case(**_FEW, order=2),
-        case(**_FEW, mask=booleans(2, 3, 5), causal=True, order=1, seed=3),
-        case(**_FEW, mask=(3, 5), scale=0.7, order=2),
+        case(**FEW, order=2),
+        case(**FEW, mask=booleans(2, 3, 5), causal=True, order=1, seed=3),
+        case(**FEW, mask=(3, 5), scale=0.7, order=2),
+        case(**FEW, mask=booleans(3, 5), bias=(2, 1, 5), order=1, seed=1),
         case(query=(1, 4, 3, 2), keys=(1, 2, 4, 2), values=(1, 2, 4, 2), causal=True, order=1),
+        case(**BATCH, window=(1, 2), order=1),
         case(query=(2, 3), keys=(4, 3), values=(4, 0), order=1),
+        case(query=(2, 0), keys=(0, 0), values=(0, 2), order=1),
         case(query=(2, 2), keys=(2, 2), values=(2, 1)),
         workload(query=(4, 8, 512, 64), keys=(4, 8, 512, 64), values=(4, 8, 512, 64)),
         misuse(
@@ -150,8 +76,20 @@ _FEW: dict[str, Any] = {"query": (2, 3, 4), "keys": (2, 5, 4), "values": (2, 5, 
             keys=(1, 2, 4, 2),
             values=(1, 2, 4, 2),
         ),
-        misuse("mask must broadcast to the scores, (2, 3, 5), got (5, 3)", **_FEW, mask=(5, 3)),
-        misuse("mask must be boolean or floating, got int32", **_FEW, mask=integers(3, 5, high=2)),
+        misuse("mask must broadcast to the scores, (2, 3, 5), got (5, 3)", **FEW, mask=(5, 3)),
+        misuse("bias must broadcast to the scores, (2, 3, 5), got (4,)", **FEW, bias=(4,)),
+        misuse("mask must be boolean or floating, got int32", **FEW, mask=integers(3, 5, high=2)),
+        misuse("bias must be floating, got bool", **FEW, bias=booleans(3, 5)),
+        misuse("mask must be boolean beside a bias, got float32", **FEW, mask=(5,), bias=(5,)),
+        misuse(
+            "key_lengths must have the batch axes (), got (2,)",
+            **FEW,
+            key_lengths=integers(2, high=3),
+        ),
+        misuse("query_lengths must hold integers, got float32", **FEW, query_lengths=()),
+        misuse("a dropout_seed must be given for dropout=0.5, got none", **FEW, dropout=0.5),
+        misuse("attribute 'dropout' must lie in [0, 1), got 1.0", **FEW, dropout=1.0),
+        misuse("window must be one or two numbers of positions", **FEW, window=(1, 2, 3)),
         misuse(
             "must be floating",
             query=integers(2, 3, high=4),
@@ -160,30 +98,47 @@ _FEW: dict[str, Any] = {"query": (2, 3, 4), "keys": (2, 5, 4), "values": (2, 5, 
         ),
     ],
     costly=True,
+    sealed=True,  # JAX would keep the weights of all blocks
 )
 def scaled_dot_product_attention(
     query: Array,
     keys: Array,
     values: Array,
     mask: Array | None = None,
+    bias: Array | None = None,
+    query_lengths: Array | None = None,
+    key_lengths: Array | None = None,
+    dropout_seed: Array | None = None,
     *,
     scale: float | None = None,
     causal: bool = False,
+    window: int | tuple[int, ...] | None = None,
+    dropout: Dropout = 0.0,
 ) -> tuple[Array, Array]:
-    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + mask) @ values``.
+    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + bias) @ values``.
 
     ``query`` has shape ``(..., heads, queries, width)``; ``keys`` and ``values`` have shape
     ``(..., heads, keys, width)``. The axes before the last two may be omitted. ``keys`` and
     ``values`` may have fewer heads: then neighboring heads of the query share one. ``scale``
     defaults to ``1 / sqrt(width)``.
 
-    ``mask`` broadcasts to ``(..., heads, queries, keys)``. A boolean mask is true where a query
-    sees a key; a floating mask is added. ``causal`` hides from the i-th query all keys after the
-    i-th. A query that sees no key gives zeros, and its gradient is zero. The softmax is computed in
-    at least float32.
+    ``mask`` and ``bias`` broadcast to ``(..., heads, queries, keys)``. A boolean mask is true where
+    a query sees a key; a floating mask is a bias. ``causal`` hides from the i-th query all keys
+    after the i-th. ``window`` hides those before ``i - window[0]`` or after ``i + window[1]``; one
+    number stands for both. ``query_lengths`` and ``key_lengths`` have the axes before that of
+    heads: queries and keys from there on are padding. A query that sees no key, or is padding,
+    gives zeros, and its gradient is zero. The softmax is computed in at least float32.
+
+    ``dropout`` drops each weight with that probability, and divides the others by
+    ``1 - dropout``. Which ones follows from ``dropout_seed``, two integers, and from the position.
+
+    The weights are not stored: the gradient recomputes them from the ``logsumexp`` of each query.
+    A call with many scores is computed block by block, so its memory grows with the length and not
+    with its square; blocks that ``causal`` or ``window`` hide are skipped. ``registry.tuning`` has
+    the size from which on. Second derivatives compute whole matrices of weights.
 
     Source: Vaswani et al., Attention is all you need, 2017; heads that share keys: Ainslie et al.,
-    GQA, 2023.
+    GQA, 2023; blocks: Dao et al., FlashAttention, 2022.
 
     Example:
         >>> import jax.numpy as jnp
@@ -192,55 +147,153 @@ def scaled_dot_product_attention(
         Array([[3.],
                [2.]], dtype=float32)
     """
-    dtype = jnp.result_type(query, keys, values)
-    query, keys, values = (one.astype(dtype) for one in (query, keys, values))
-    factor = 1 / math.sqrt(max(keys.shape[-1], 1)) if scale is None else scale
-    rows, wide = _rows(query.shape, keys.shape), statistics_dtype(dtype)
-    batch = tuple(range(keys.ndim - 2))
-
-    def product(x: Array, y: Array, axis: int) -> Array:
-        how = (((x.ndim - 1,), (axis,)), (batch, batch))
-        return lax.dot_general(x, y, how, preferred_element_type=wide)
-
-    scores = product(query.reshape(*rows, query.shape[-1]), keys, keys.ndim - 1) * factor
-    scores = _masked(scores.reshape(*query.shape[:-1], keys.shape[-2]), mask, causal)
-    weights = exponentials_over_sum(scores, -1).astype(dtype)
-    out = product(weights.reshape(*rows, keys.shape[-2]), values, keys.ndim - 2)
-    return out.reshape(*query.shape[:-1], values.shape[-1]).astype(dtype), weights
+    query, keys, values = of_one_dtype(query, keys, values)
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    call = call_of(query, keys, values, *limits, Form(scale, causal, window, dropout))
+    out, logsumexp = attend(call)
+    shape = query.shape[:-1]
+    return out.reshape(*shape, values.shape[-1]), logsumexp.reshape(shape)
 
 
 @scaled_dot_product_attention.gradient
-def _attention_gradient(
+def _attention_maker(
     query: Var,
     keys: Var,
     values: Var,
     mask: Var | None,
-    weights: Var,
+    bias: Var | None,
+    query_lengths: Var | None,
+    key_lengths: Var | None,
+    dropout_seed: Var | None,
+    out: Var,
+    logsumexp: Var,
     d_out: Var,
-    d_weights: Var | None,
-    *,
-    scale: float | None,
+    d_logsumexp: Var | None,
+    wanted: tuple[bool, ...],
+    **how: Any,
 ) -> Grads:
-    # out = P V, P = softmax(S), S = scale Q K^T + mask: d_P = d_out V^T, d_V = P^T d_out and
-    # d_S = P (d_P - sum(P d_P)) with the sum along the keys, d_Q = scale d_S K and
-    # d_K = scale d_S^T Q. Where P is zero no gradient flows back.
-    factor = 1 / math.sqrt(max(keys.shape[-1], 1)) if scale is None else scale
-    rows = _rows(query.shape, keys.shape)
-    d = reshape(d_out, shape=(*rows, values.shape[-1]))
-    shares = reshape(weights, shape=(*rows, keys.shape[-2]))
-    d_shares = reshape(d @ swapped(values), shape=weights.shape)
-    if d_weights is not None:
-        d_shares = d_shares + d_weights
-    d_scores = weights * (d_shares - sum_over(weights * d_shares, axis=-1, keepdims=True))
-    moved = reshape(d_scores, shape=shares.shape)
-    flat = reshape(query, shape=(*rows, query.shape[-1]))
-    d_query = reshape(moved @ keys, shape=query.shape) * factor
+    # With d_P = Z (d_out V^T), the cotangent of the scores is P (d_P - delta), where delta is
+    # sum(P d_P) = sum(out d_out), less what reaches the logsumexp, whose derivative is P.
+    delta = sum_over(_wide(out) * _wide(d_out), axis=-1)
+    delta = delta if d_logsumexp is None else delta - d_logsumexp
+    added = mask is not None and mask.dtype != np.bool_
+    limits = (None, mask) if added else (mask, bias)
+    of_bias = wanted[3 if added else 4] and limits[1] is not None
+    d_query, d_keys, d_values, *d_bias = attention_gradient(
+        *(query, keys, values, logsumexp, d_out, delta),
+        *(*limits, query_lengths, key_lengths, dropout_seed),
+        of_bias=of_bias,
+        **how,
+    )
     return {
         "query": unbroadcast(d_query, query),
-        "keys": unbroadcast(swapped(moved) @ flat * factor, keys),
-        "values": unbroadcast(swapped(shares) @ d, values),
-        "mask": None if mask is None else unbroadcast(d_scores, mask),
+        "keys": unbroadcast(d_keys, keys),
+        "values": unbroadcast(d_values, values),
+        "mask": d_bias[0] if of_bias and added else None,
+        "bias": d_bias[0] if of_bias and not added else None,
+        "query_lengths": None,
+        "key_lengths": None,
+        "dropout_seed": None,
     }
+
+
+def _wide(x: Var) -> Any:
+    return cast(x, dtype=statistics_dtype(x.dtype))
+
+
+# On a GPU --------------------------------------------------------------------------------------
+
+
+@scaled_dot_product_attention.on("gpu")
+def attention_on_gpu(
+    query: Array,
+    keys: Array,
+    values: Array,
+    mask: Array | None = None,
+    bias: Array | None = None,
+    query_lengths: Array | None = None,
+    key_lengths: Array | None = None,
+    dropout_seed: Array | None = None,
+    *,
+    scale: float | None,
+    causal: bool,
+    window: Window,
+    dropout: float,
+) -> tuple[Array, Array]:
+    """Attention by cuDNN where it takes the call; otherwise by the kernel of all platforms.
+
+    The logsumexp is that of all platforms, since cuDNN's is rounded to the dtype of the values. XLA
+    drops its computation where no gradient needs it.
+    """
+    form = Form(scale, causal, window, dropout)
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    query, keys, values = of_one_dtype(query, keys, values)
+    call = call_of(query, keys, values, *limits, form)
+    out, logsumexp = attend(call)
+    shape = query.shape[:-1]
+    fast = _by_cudnn(call) if has_cuda() and _suits_cudnn(call) else None
+    out = out if fast is None else fast
+    return out.reshape(*shape, values.shape[-1]), logsumexp.reshape(shape)
+
+
+def has_cuda() -> bool:
+    """Whether JAX has a GPU."""
+    try:
+        return bool(jax.devices("gpu"))
+    except RuntimeError:
+        return False
+
+
+def _suits_cudnn(call: Call) -> bool:
+    """Whether JAX's documentation lists a call among those that cuDNN computes."""
+    assert call.values is not None
+    form, width = call.form, call.query.shape[-1]
+    limits = (call.mask, call.bias, call.query_lengths, call.key_lengths)
+    back, ahead = form.reach
+    plain = all(one is None for one in limits) and not form.dropout
+    square = call.query.shape[-2] == call.keys.shape[-2]
+    causal = form.causal and ahead == 0 and square
+    return (
+        plain
+        and call.dtype.itemsize == 2
+        and width == call.values.shape[-1]
+        and 0 < width <= 128
+        and width % 8 == 0
+        and (causal or (back is None and ahead is None))
+        and 0 not in call.scores_shape
+        and (form.scale is None or isinstance(form.scale, float))
+    )
+
+
+def _by_cudnn(call: Call) -> Array | None:
+    """The values of the queries by cuDNN; None if JAX refuses the call for this device."""
+    assert call.values is not None
+    *_, shared, group, queries, width = call.query.shape
+    form, keys = call.form, call.keys.shape[-2]
+    query = call.query.reshape(-1, shared * group, queries, width)
+    turned = [
+        jnp.swapaxes(one, 1, 2)
+        for one in (
+            query,
+            call.keys.reshape(-1, shared, keys, width),
+            call.values.reshape(-1, shared, keys, width),
+        )
+    ]
+    back, _ = form.reach
+    try:
+        out = jax.nn.dot_product_attention(
+            *turned,
+            scale=form.scale,
+            is_causal=form.causal,
+            local_window_size=None if back is None else (back, 0),
+            implementation="cudnn",
+        )
+    except (RuntimeError, ValueError, NotImplementedError):
+        return None
+    return jnp.swapaxes(out, 1, 2)
+
+
+# By steps --------------------------------------------------------------------------------------
 
 
 @scaled_dot_product_attention.stepwise
@@ -249,19 +302,33 @@ def _attention_by_steps(
     keys: Var,
     values: Var,
     mask: Var | None,
+    bias: Var | None,
+    query_lengths: Var | None,
+    key_lengths: Var | None,
+    dropout_seed: Var | None,
     before: Var,
     cache: Callable[[str, Var], Var],
     *,
     scale: float | None,
     causal: bool,
+    window: Window,
+    dropout: float,
 ) -> Any:
     if not causal:
         return None
-    if mask is not None:
-        raise ShapeError("a causal call with a mask cannot run by steps; the mask covers all keys")
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed if dropout else None)
+    if any(one is not None for one in limits):
+        raise ShapeError(
+            "a causal call with a mask, a bias, lengths or dropout cannot run by steps; they cover "
+            "all keys"
+        )
     keys, values = cache("keys", keys), cache("values", values)
     ones = (1,) * (len(query.shape) - 2)
     place = position_ids(query, before, axis=-2)
     place = reshape(place, shape=(place.shape[0], *ones[1:], place.shape[1], 1))
-    sees = less_equal(position_ids(keys, axis=-2), place)
+    key_place = position_ids(keys, axis=-2)
+    sees = less_equal(key_place, place)
+    back, _ = Form(causal=causal, window=window).reach
+    if back is not None:
+        sees = logical_and(sees, greater_equal(key_place, place - back))
     return scaled_dot_product_attention(query, keys, values, sees, scale=scale)

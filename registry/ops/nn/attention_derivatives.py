@@ -1,0 +1,814 @@
+"""Derivatives of attention: its gradient and its tangent, block by block.
+
+With ``P = exp(S - logsumexp)`` for the scores ``S``, ``Z`` for the factors of dropout and
+``T = scale (a K^T + Q b^T) + e``, all derivatives follow from one function that is linear in the
+tangents ``a, b, c, e`` and in the cotangents ``u, w``:
+
+    sum(u * ((Z P T) V + (Z P) c)) + sum(w * P T)
+
+``attention_gradient`` is its derivative with respect to ``a, b, c, e``, ``attention_tangent`` that
+with respect to ``u`` and ``w``. So each transposes the other. The derivatives with respect to the
+other inputs, which second derivatives need, are compositions over ``attention_weights``.
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from registry.cases import booleans, case, integers, misuse, workload
+from registry.errors import ArgumentError, DTypeError, ShapeError
+from registry.operator.operator import Grads
+from registry.operator.signature import Array
+from registry.ops.core.broadcasting import broadcast_to, unbroadcast
+from registry.ops.core.reductions import statistics_dtype
+from registry.ops.core.reductions import sum as sum_over
+from registry.ops.core.reshaping import reshape, swapped
+from registry.ops.nn.attention_blocks import (
+    Block,
+    Call,
+    Form,
+    Tangents,
+    Window,
+    call_of,
+    factors,
+    grouped,
+    heads_of,
+    pulled,
+    pushed,
+    shared,
+    weights_of,
+)
+from registry.ops.nn.attention_types import (
+    BATCH,
+    FEW,
+    SEED,
+    Dropout,
+    Limits,
+    attention_shape,
+    factors_reference,
+    of_one_dtype,
+    product_dtype,
+    repeated_heads,
+    require_fit,
+    require_types,
+    scores_reference,
+    scores_shape,
+)
+from registry.shapes import canonical
+from registry.table import op
+from registry.types import DType, Shape, VarType, is_integer
+from registry.var import Var
+
+# The gradient and the tangent ------------------------------------------------------------------
+
+
+def _gradient_shape(
+    query: Shape,
+    keys: Shape,
+    values: Shape,
+    logsumexp: Shape,
+    cotangent: Shape,
+    delta: Shape,
+    mask: Shape | None,
+    bias: Shape | None,
+    query_lengths: Shape | None,
+    key_lengths: Shape | None,
+    dropout_seed: Shape | None,
+    *,
+    window: Window,
+    dropout: float,
+    of_bias: bool,
+) -> list[Shape]:
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    out, rows = attention_shape(query, keys, values, *limits, window=window, dropout=dropout)
+    for name, one, expected in (
+        ("cotangent", cotangent, out),
+        ("logsumexp", logsumexp, rows),
+        ("delta", delta, rows),
+    ):
+        if one != expected:
+            raise ShapeError(f"{name} must have shape {expected}, got {one}")
+    if not of_bias:
+        return [query, keys, values]
+    if bias is None:
+        raise ArgumentError("of_bias must be false without a bias, got True")
+    return [query, keys, values, bias]
+
+
+def _gradient_dtype(
+    query: VarType,
+    keys: VarType,
+    values: VarType,
+    logsumexp: VarType,
+    cotangent: VarType,
+    delta: VarType,
+    mask: VarType | None,
+    bias: VarType | None,
+    query_lengths: VarType | None,
+    key_lengths: VarType | None,
+    dropout_seed: VarType | None,
+    *,
+    of_bias: bool,
+) -> list[DType]:
+    dtype = product_dtype(query, keys, values)
+    product_dtype(logsumexp, cotangent, delta)
+    require_types(mask, bias, query_lengths, key_lengths, dropout_seed)
+    return [dtype, dtype, dtype, *([bias.dtype] if of_bias and bias is not None else [])]
+
+
+def _gradient_reference(
+    query: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+    logsumexp: np.ndarray,
+    cotangent: np.ndarray,
+    delta: np.ndarray,
+    *limits: np.ndarray | None,
+    **how: Any,
+) -> list[np.ndarray]:
+    of_bias, (dropout, dropout_seed) = how.pop("of_bias"), (how["dropout"], limits[-1])
+    form = Form(how["scale"], how["causal"], how["window"], dropout)
+    repeated = [repeated_heads(one, query) for one in (keys, values)]
+    scores = scores_reference(query, repeated[0], *limits[:-1], form=form)
+    weights = np.exp(scores - logsumexp[..., None])
+    factors = (
+        factors_reference(dropout_seed, shape=weights.shape, dropout=dropout) if dropout else 1.0
+    )
+    pull = np.einsum("...te,...se->...ts", cotangent, repeated[1])
+    slopes = weights * (factors * pull - delta[..., None])
+    factor = form.factor(query.shape[-1])
+    parts = [
+        factor * slopes @ repeated[0],
+        _summed_over_groups(factor * np.swapaxes(slopes, -1, -2) @ query, keys),
+        _summed_over_groups(np.swapaxes(factors * weights, -1, -2) @ cotangent, values),
+    ]
+    bias = limits[1]
+    if of_bias and bias is not None:
+        slopes = slopes.sum(tuple(range(slopes.ndim - bias.ndim)))
+        axes = tuple(i for i, n in enumerate(bias.shape) if n == 1)
+        parts.append(slopes.sum(axes, keepdims=True))
+    return parts
+
+
+def _summed_over_groups(x: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    if keys.ndim < 3:
+        return x
+    return np.asarray(x.reshape(*keys.shape[:-2], -1, *x.shape[-2:]).sum(-3))
+
+
+_GRADIENT: dict[str, Any] = {
+    **FEW,
+    "logsumexp": (2, 3),
+    "cotangent": (2, 3, 3),
+    "delta": (2, 3),
+}
+_SHARED: dict[str, Any] = {**BATCH, "logsumexp": (2, 2, 3)}
+
+
+@op(
+    shape=_gradient_shape,
+    dtype=_gradient_dtype,
+    outputs=("*parts",),
+    count=lambda *, of_bias: 3 + of_bias,
+    reference=_gradient_reference,
+    cases=[
+        case(**_GRADIENT, order=1),
+        case(**_GRADIENT, bias=(3, 1), mask=booleans(3, 5), of_bias=True, scale=0.7, order=1),
+        case(
+            **_SHARED,
+            cotangent=(2, 2, 3, 2),
+            delta=(2, 2, 3),
+            dropout_seed=SEED,
+            dropout=0.25,
+            causal=True,
+            order=1,
+        ),
+        misuse(
+            "delta must have shape (2, 3), got (3,)",
+            **{**_GRADIENT, "delta": (3,)},
+        ),
+        misuse("of_bias must be false without a bias, got True", **_GRADIENT, of_bias=True),
+    ],
+    costly=True,
+    sealed=True,  # JAX would keep the weights of all blocks
+)
+def attention_gradient(
+    query: Array,
+    keys: Array,
+    values: Array,
+    logsumexp: Array,
+    cotangent: Array,
+    delta: Array,
+    mask: Array | None = None,
+    bias: Array | None = None,
+    query_lengths: Array | None = None,
+    key_lengths: Array | None = None,
+    dropout_seed: Array | None = None,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | tuple[int, ...] | None = None,
+    dropout: Dropout = 0.0,
+    of_bias: bool = False,
+) -> tuple[Array, ...]:
+    """Gradients of attention with respect to query, keys, values and, if ``of_bias``, the bias.
+
+    The weights are ``P = exp(scores - logsumexp)``, and the cotangent of the scores is
+    ``P * (cotangent @ values^T - delta)``. The other inputs and attributes are those of
+    ``scaled_dot_product_attention``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> one = jnp.ones((1, 1))
+        >>> parts = attention_gradient(one, one, one, jnp.ones(1), 2 * one, jnp.zeros(1))
+        >>> [float(part[0, 0]) for part in parts]
+        [2.0, 2.0, 2.0]
+    """
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    query, keys, values = of_one_dtype(query, keys, values)
+    call = call_of(query, keys, values, *limits, Form(scale, causal, window, dropout))
+    rows = [_of_rows(one, call) for one in (logsumexp[..., None], cotangent, delta[..., None])]
+    rows[1] = rows[1].astype(call.dtype)
+    parts = pulled(call, *rows, of_bias=of_bias)
+    inputs = (query, keys, values, *((bias,) if of_bias and bias is not None else ()))
+    return tuple(
+        part.reshape(one.shape).astype(one.dtype) for part, one in zip(parts, inputs, strict=True)
+    )
+
+
+def _of_rows(x: Array, call: Call) -> Array:
+    """Numbers of queries in the shape of a call."""
+    return x.reshape(*call.query.shape[:-1], x.shape[-1])
+
+
+@attention_gradient.gradient
+def _gradient_maker(
+    query: Var,
+    keys: Var,
+    values: Var,
+    logsumexp: Var,
+    cotangent: Var,
+    delta: Var,
+    mask: Var | None,
+    bias: Var | None,
+    query_lengths: Var | None,
+    key_lengths: Var | None,
+    dropout_seed: Var | None,
+    d_parts: tuple[Var | None, ...] | None,
+    wanted: tuple[bool, ...],
+    *,
+    of_bias: bool,
+    **how: Any,
+) -> Grads:
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    tangents = (*(d_parts or (None,) * 3), *(() if of_bias else (None,)))
+    grads: Grads = dict.fromkeys((*_OPERANDS, "cotangent", "delta", *_LIMITS))
+    if any(wanted[4:6]):
+        by, total = attention_tangent(query, keys, values, logsumexp, *tangents, *limits, **how)
+        grads |= {"cotangent": unbroadcast(by, cotangent), "delta": unbroadcast(-total, delta)}
+    if any(wanted[:4]) or wanted[7]:
+        operands = (query, keys, values, logsumexp)
+        grads |= _curved(operands, limits, tangents, cotangent, -delta, how)
+    return grads
+
+
+_OPERANDS = ("query", "keys", "values", "logsumexp")
+_LIMITS = ("mask", "bias", "query_lengths", "key_lengths", "dropout_seed")
+
+
+def _tangent_shape(
+    query: Shape,
+    keys: Shape,
+    values: Shape,
+    logsumexp: Shape,
+    query_tangent: Shape | None,
+    keys_tangent: Shape | None,
+    values_tangent: Shape | None,
+    bias_tangent: Shape | None,
+    mask: Shape | None,
+    bias: Shape | None,
+    query_lengths: Shape | None,
+    key_lengths: Shape | None,
+    dropout_seed: Shape | None,
+    *,
+    window: Window,
+    dropout: float,
+) -> tuple[Shape, Shape]:
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    out, rows = attention_shape(query, keys, values, *limits, window=window, dropout=dropout)
+    for name, one, expected in (
+        ("logsumexp", logsumexp, rows),
+        ("query_tangent", query_tangent, query),
+        ("keys_tangent", keys_tangent, keys),
+        ("values_tangent", values_tangent, values),
+        ("bias_tangent", bias_tangent, bias),
+    ):
+        if one is not None and one != expected:
+            raise ShapeError(f"{name} must have shape {expected}, got {one}")
+    return out, rows
+
+
+def _tangent_dtype(
+    query: VarType,
+    keys: VarType,
+    values: VarType,
+    logsumexp: VarType,
+    query_tangent: VarType | None,
+    keys_tangent: VarType | None,
+    values_tangent: VarType | None,
+    bias_tangent: VarType | None,
+    mask: VarType | None,
+    bias: VarType | None,
+    query_lengths: VarType | None,
+    key_lengths: VarType | None,
+    dropout_seed: VarType | None,
+) -> list[DType]:
+    dtype = product_dtype(query, keys, values)
+    tangents = (query_tangent, keys_tangent, values_tangent, bias_tangent)
+    product_dtype(logsumexp, *(one for one in tangents if one is not None))
+    require_types(mask, bias, query_lengths, key_lengths, dropout_seed)
+    return [dtype, statistics_dtype(dtype)]
+
+
+def _tangent_reference(
+    query: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+    logsumexp: np.ndarray,
+    query_tangent: np.ndarray | None,
+    keys_tangent: np.ndarray | None,
+    values_tangent: np.ndarray | None,
+    bias_tangent: np.ndarray | None,
+    *limits: np.ndarray | None,
+    scale: float | None,
+    causal: bool,
+    window: Window,
+    dropout: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    form, dropout_seed = Form(scale, causal, window, dropout), limits[-1]
+    repeated = [repeated_heads(one, query) for one in (keys, values)]
+    scores = scores_reference(query, repeated[0], *limits[:-1], form=form)
+    weights = np.exp(scores - logsumexp[..., None])
+    factors = (
+        factors_reference(dropout_seed, shape=weights.shape, dropout=dropout) if dropout else 1.0
+    )
+    by_score = np.zeros(scores.shape)
+    factor = form.factor(query.shape[-1])
+    if query_tangent is not None:
+        by_score += factor * query_tangent @ np.swapaxes(repeated[0], -1, -2)
+    if keys_tangent is not None:
+        by_score += factor * query @ np.swapaxes(repeated_heads(keys_tangent, query), -1, -2)
+    if bias_tangent is not None:
+        by_score += bias_tangent
+    out = (factors * weights * by_score) @ repeated[1]
+    if values_tangent is not None:
+        out = out + (factors * weights) @ repeated_heads(values_tangent, query)
+    return out, (weights * by_score).sum(-1)
+
+
+_TANGENT: dict[str, Any] = {**FEW, "logsumexp": (2, 3)}
+
+
+@op(
+    shape=_tangent_shape,
+    dtype=_tangent_dtype,
+    outputs=("out", "total"),
+    reference=_tangent_reference,
+    cases=[
+        case(
+            **_TANGENT,
+            query_tangent=(2, 3, 4),
+            keys_tangent=(2, 5, 4),
+            values_tangent=(2, 5, 3),
+            order=1,
+        ),
+        case(
+            **_TANGENT,
+            bias=(3, 1),
+            mask=booleans(3, 5),
+            bias_tangent=(3, 1),
+            values_tangent=(2, 5, 3),
+            order=1,
+        ),
+        case(
+            **_SHARED,
+            keys_tangent=(2, 1, 4, 2),
+            dropout_seed=SEED,
+            dropout=0.25,
+            causal=True,
+            scale=0.7,
+            order=1,
+        ),
+        misuse(
+            "keys_tangent must have shape (2, 5, 4), got (5, 4)", **_TANGENT, keys_tangent=(5, 4)
+        ),
+    ],
+    costly=True,
+    sealed=True,  # JAX would keep the weights of all blocks
+)
+def attention_tangent(
+    query: Array,
+    keys: Array,
+    values: Array,
+    logsumexp: Array,
+    query_tangent: Array | None = None,
+    keys_tangent: Array | None = None,
+    values_tangent: Array | None = None,
+    bias_tangent: Array | None = None,
+    mask: Array | None = None,
+    bias: Array | None = None,
+    query_lengths: Array | None = None,
+    key_lengths: Array | None = None,
+    dropout_seed: Array | None = None,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | tuple[int, ...] | None = None,
+    dropout: Dropout = 0.0,
+) -> tuple[Array, Array]:
+    """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient.
+
+    With the weights ``P = exp(scores - logsumexp)`` and the tangents ``T`` of the scores, the
+    results are ``(P * T) @ values + P @ values_tangent``, and ``P * T`` summed for each query. The
+    other inputs and attributes are those of ``scaled_dot_product_attention``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> one = jnp.ones((1, 1))
+        >>> out, total = attention_tangent(one, one, 3 * one, jnp.ones(1), 2 * one)
+        >>> float(out[0, 0]), float(total[0])
+        (6.0, 2.0)
+    """
+    query, keys, values = of_one_dtype(query, keys, values)
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    form = Form(scale, causal, window, dropout)
+    call = call_of(query, keys, values, *limits, form)
+    moved = [
+        None if one is None else one.astype(call.dtype)
+        for one in (query_tangent, keys_tangent, values_tangent)
+    ]
+    heads = heads_of(query.shape, keys.shape)
+    tangents = Tangents(
+        None if moved[0] is None else grouped(moved[0], heads),
+        None if moved[1] is None else shared(moved[1], heads),
+        None if moved[2] is None else shared(moved[2], heads),
+        None if bias_tangent is None else bias_tangent.reshape(_bias_of(call).shape),
+    )
+    out, total = pushed(call, _of_rows(logsumexp[..., None], call), tangents)
+    shape = query.shape[:-1]
+    return out.reshape(*shape, values.shape[-1]).astype(call.dtype), total.reshape(shape)
+
+
+def _bias_of(call: Call) -> Array:
+    assert call.bias is not None
+    return call.bias
+
+
+@attention_tangent.gradient
+def _tangent_maker(
+    query: Var,
+    keys: Var,
+    values: Var,
+    logsumexp: Var,
+    query_tangent: Var | None,
+    keys_tangent: Var | None,
+    values_tangent: Var | None,
+    bias_tangent: Var | None,
+    mask: Var | None,
+    bias: Var | None,
+    query_lengths: Var | None,
+    key_lengths: Var | None,
+    dropout_seed: Var | None,
+    d_out: Var,
+    d_total: Var,
+    wanted: tuple[bool, ...],
+    **how: Any,
+) -> Grads:
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    tangents = (query_tangent, keys_tangent, values_tangent, bias_tangent)
+    names = ("query_tangent", "keys_tangent", "values_tangent", "bias_tangent")
+    grads: Grads = dict.fromkeys((*_OPERANDS, *names, *_LIMITS))
+    if any(wanted[4:8]):
+        of_bias = wanted[7] and bias_tangent is not None
+        operands = (query, keys, values, logsumexp, d_out, -d_total)
+        parts = attention_gradient(*operands, *limits, of_bias=of_bias, **how)
+        for name, one, part in zip(names, tangents, parts, strict=False):
+            grads[name] = None if one is None else unbroadcast(part, one)
+    if any(wanted[:4]) or wanted[9]:
+        residuals = (query, keys, values, logsumexp)
+        grads |= _curved(residuals, limits, tangents, d_out, d_total, how)
+    return grads
+
+
+# Second derivatives, by whole matrices ---------------------------------------------------------
+
+
+class _Flat(NamedTuple):
+    """Products of rows of queries and keys, where heads that share keys are one axis of rows."""
+
+    scores: Shape
+    rows: Shape
+
+    @classmethod
+    def of(cls, query: Var, keys: Var) -> Self:
+        """Those of a call."""
+        _, _, group = heads_of(query.shape, keys.shape)
+        rows = (*keys.shape[:-2], group * query.shape[-2])
+        return cls((*query.shape[:-1], keys.shape[-2]), rows)
+
+    def _merged(self, x: Var) -> Any:
+        return reshape(x, shape=(*self.rows, x.shape[-1]))
+
+    def paired(self, x: Var, y: Var) -> Any:
+        """The product of each row of ``x`` with each key's ``y``."""
+        return reshape(self._merged(x) @ swapped(y), shape=self.scores)
+
+    def mixed(self, p: Var, y: Var) -> Any:
+        """For each row of ``p``, the sum of ``y`` with these weights."""
+        return reshape(self._merged(p) @ y, shape=(*self.scores[:-1], y.shape[-1]))
+
+    def gathered(self, p: Var, x: Var) -> Any:
+        """For each column of ``p``, the sum of ``x`` with these weights."""
+        return swapped(self._merged(p)) @ self._merged(x)
+
+
+def _curved(
+    operands: tuple[Var, Var, Var, Var],
+    limits: Limits,
+    tangents: tuple[Var | None, ...],
+    u: Var,
+    w: Var,
+    how: dict[str, Any],
+) -> Grads:
+    """The derivatives of the function at the top with respect to the operands and the bias."""
+    # With the slope F = Z (u V^T) + w of T, the cotangent of P is T F + Z (u c^T), and P is
+    # exp(S - logsumexp). T reads Q and K, too.
+    query, keys, values, logsumexp = operands
+    d_query, d_keys, d_values, _ = tangents
+    flat, form = _Flat.of(query, keys), Form(**how)
+    p = _weights(operands, limits, form)
+    z = _factors(limits[-1], p, form.dropout)
+    t = _score_tangents(flat, operands, tangents, form)
+    slope = _times(z, flat.paired(u, values)) + reshape(w, shape=(*w.shape, 1))
+    direct = None if d_values is None else _times(z, flat.paired(u, d_values))
+    curved = p * _total(None if t is None else t * slope, direct)
+    by_query = _total(
+        flat.mixed(curved, keys), None if d_keys is None else flat.mixed(p * slope, d_keys)
+    )
+    by_keys = _total(
+        flat.gathered(curved, query),
+        None if d_query is None else flat.gathered(p * slope, d_query),
+    )
+    factor, bias = form.factor(keys.shape[-1]), limits[1]
+    by_values = None if t is None else flat.gathered(_times(z, p * t), u)
+    return {
+        "query": unbroadcast(by_query * factor, query),
+        "keys": unbroadcast(by_keys * factor, keys),
+        "values": None if by_values is None else unbroadcast(by_values, values),
+        "logsumexp": unbroadcast(-sum_over(curved, axis=-1), logsumexp),
+        "bias": None if bias is None else unbroadcast(curved, bias),
+    }
+
+
+def _score_tangents(
+    flat: _Flat, operands: tuple[Var, ...], tangents: tuple[Var | None, ...], form: Form
+) -> Any:
+    """``T``, or None if no tangent reaches the scores."""
+    query, keys = operands[:2]
+    d_query, d_keys, _, d_bias = tangents
+    by_query = None if d_query is None else flat.paired(d_query, keys)
+    by_keys = None if d_keys is None else flat.paired(query, d_keys)
+    both = _total(by_query, by_keys)
+    scaled = None if both is None else both * form.factor(keys.shape[-1])
+    if scaled is None and d_bias is not None:
+        return broadcast_to(d_bias, shape=flat.scores)
+    return _total(scaled, d_bias)
+
+
+def _total(x: Any, y: Any) -> Any:
+    """The sum of the terms that are present; None without any."""
+    if x is None or y is None:
+        return y if x is None else x
+    return x + y
+
+
+def _times(factors: Any, x: Any) -> Any:
+    return x if factors is None else factors * x
+
+
+def _weights(operands: tuple[Var, Var, Var, Var], limits: Limits, form: Form) -> Any:
+    query, keys, _, logsumexp = operands
+    how = {"scale": form.scale, "causal": form.causal, "window": form.window}
+    return attention_weights(query, keys, logsumexp, *limits[:-1], **how)
+
+
+def _factors(dropout_seed: Var | None, weights: Var, dropout: float) -> Any:
+    if dropout_seed is None or not dropout:
+        return None
+    return attention_factors(
+        dropout_seed, shape=weights.shape, dropout=dropout, dtype=weights.dtype
+    )
+
+
+def _weights_shape(
+    query: Shape,
+    keys: Shape,
+    logsumexp: Shape,
+    mask: Shape | None,
+    bias: Shape | None,
+    query_lengths: Shape | None,
+    key_lengths: Shape | None,
+    *,
+    window: Window,
+) -> Shape:
+    scores = scores_shape(query, keys)
+    require_fit(scores, mask, bias, query_lengths, key_lengths, None, window, 0.0)
+    if logsumexp != scores[:-1]:
+        raise ShapeError(f"logsumexp must have shape {scores[:-1]}, got {logsumexp}")
+    return scores
+
+
+def _weights_dtype(
+    query: VarType,
+    keys: VarType,
+    logsumexp: VarType,
+    mask: VarType | None,
+    bias: VarType | None,
+    query_lengths: VarType | None,
+    key_lengths: VarType | None,
+) -> DType:
+    dtype = product_dtype(query, keys)
+    product_dtype(logsumexp)
+    require_types(mask, bias, query_lengths, key_lengths, None)
+    return statistics_dtype(dtype)
+
+
+def _exponentials_reference(
+    query: np.ndarray,
+    keys: np.ndarray,
+    logsumexp: np.ndarray,
+    *limits: np.ndarray | None,
+    scale: float | None,
+    causal: bool,
+    window: Window,
+) -> np.ndarray:
+    form = Form(scale, causal, window)
+    scores = scores_reference(query, repeated_heads(keys, query), *limits, form=form)
+    return np.asarray(np.exp(scores - logsumexp[..., None]))
+
+
+@op(
+    shape=_weights_shape,
+    dtype=_weights_dtype,
+    reference=_exponentials_reference,
+    cases=[
+        case(query=(2, 3, 4), keys=(2, 5, 4), logsumexp=(2, 3), order=2),
+        case(query=(2, 3, 4), keys=(2, 5, 4), logsumexp=(2, 3), mask=booleans(3, 5), order=1),
+        case(
+            query=(2, 2, 3, 2),
+            keys=(2, 1, 4, 2),
+            logsumexp=(2, 2, 3),
+            bias=(3, 1),
+            key_lengths=np.array([2, 4], np.int32),
+            causal=True,
+            window=1,
+            scale=0.7,
+            order=1,
+        ),
+        workload(query=(4, 8, 512, 64), keys=(4, 8, 512, 64), logsumexp=(4, 8, 512)),
+        misuse(
+            "logsumexp must have shape (2, 3), got (3,)",
+            query=(2, 3, 4),
+            keys=(2, 5, 4),
+            logsumexp=(3,),
+        ),
+        misuse(
+            "query and keys must have the same axes, two at least",
+            query=(2, 3, 4),
+            keys=(5, 4),
+            logsumexp=(2, 3),
+        ),
+    ],
+    costly=True,
+)
+def attention_weights(
+    query: Array,
+    keys: Array,
+    logsumexp: Array,
+    mask: Array | None = None,
+    bias: Array | None = None,
+    query_lengths: Array | None = None,
+    key_lengths: Array | None = None,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | tuple[int, ...] | None = None,
+) -> Array:
+    """Weights of attention, ``exp(scores - logsumexp)``: one for each query and key.
+
+    They are zero where a query does not see a key, and computed in at least float32. The inputs and
+    attributes are those of ``scaled_dot_product_attention``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> attention_weights(jnp.ones((1, 1)), jnp.ones((2, 1)), jnp.ones(1))
+        Array([[1., 1.]], dtype=float32)
+    """
+    query, keys = of_one_dtype(query, keys)
+    limits = (mask, bias, query_lengths, key_lengths)
+    call = call_of(query, keys, None, *limits, None, Form(scale, causal, window))
+    shape = call.scores_shape
+    block = Block(0, shape[-2], 0, shape[-1])
+    weights = weights_of(call, block, _of_rows(logsumexp[..., None], call))
+    return weights.reshape(*query.shape[:-1], keys.shape[-2])
+
+
+@attention_weights.gradient
+def _weights_maker(
+    query: Var,
+    keys: Var,
+    mask: Var | None,
+    bias: Var | None,
+    logsumexp: Var,
+    out: Var,
+    d_out: Var,
+    *,
+    scale: float | None,
+) -> Grads:
+    flat, factor = _Flat.of(query, keys), Form(scale).factor(keys.shape[-1])
+    slopes = out * d_out
+    return {
+        "query": unbroadcast(flat.mixed(slopes, keys) * factor, query),
+        "keys": unbroadcast(flat.gathered(slopes, query) * factor, keys),
+        "logsumexp": unbroadcast(-sum_over(slopes, axis=-1), logsumexp),
+        "mask": None if mask is None else unbroadcast(slopes, mask),
+        "bias": None if bias is None else unbroadcast(slopes, bias),
+        "query_lengths": None,
+        "key_lengths": None,
+    }
+
+
+_SINGLE = np.dtype(np.float32)
+
+
+def _factors_shape(dropout_seed: Shape, *, shape: Shape) -> Shape:
+    if dropout_seed != (2,) or len(shape) < 2:
+        raise ShapeError(
+            "dropout_seed must have shape (2,), and shape two axes at least, got "
+            f"{dropout_seed} and {shape}"
+        )
+    return shape
+
+
+def _factors_dtype(dropout_seed: VarType, *, dtype: DType) -> DType:
+    if not is_integer(dropout_seed.dtype):
+        raise DTypeError(f"dropout_seed must hold integers, got {dropout_seed.dtype.name}")
+    return canonical(dtype)
+
+
+@op(
+    shape=_factors_shape,
+    dtype=_factors_dtype,
+    reference=lambda dropout_seed, *, shape, dropout, dtype: factors_reference(
+        dropout_seed, shape=shape, dropout=dropout
+    ).astype(dtype),
+    cases=[
+        case(dropout_seed=SEED, shape=(2, 3, 4), dropout=0.25, dtype="float32"),
+        case(dropout_seed=np.array([-1, 5], np.int32), shape=(3, 4), dropout=0.5, dtype="float32"),
+        misuse(
+            "dropout_seed must hold integers, got float32",
+            dropout_seed=(2,),
+            shape=(3, 4),
+            dropout=0.5,
+        ),
+        misuse(
+            "dropout_seed must have shape (2,)",
+            dropout_seed=integers(3, high=4),
+            shape=(3, 4),
+            dropout=0.5,
+        ),
+    ],
+)
+def attention_factors(
+    dropout_seed: Array,
+    *,
+    shape: tuple[int, ...],
+    dropout: Dropout,
+    dtype: np.dtype = _SINGLE,
+) -> Array:
+    """Factors of the weights of attention under dropout: zero, or ``1 / (1 - dropout)``.
+
+    ``shape`` is that of the weights. ``scaled_dot_product_attention`` uses the same factors for the
+    same ``dropout_seed``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> attention_factors(jnp.asarray([1, 2]), shape=(2, 3), dropout=0.5).shape
+        (2, 3)
+    """
+    return factors(
+        dropout_seed, shape[:-2], Block(0, shape[-2], 0, shape[-1]), dropout, canonical(dtype)
+    )
+
+
+attention_factors.zero_gradient("seeds are integers")

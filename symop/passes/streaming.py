@@ -1,0 +1,398 @@
+"""Streaming: large matrices that only the next call reads are computed in parts, and not stored.
+
+Two patterns are found where they are large, and no other call, output or derivative reads the
+values inside:
+
+- ``softmax(scale * q @ k^T + bias) @ v``, also with ``where(mask, ..., -inf)``, becomes
+  ``scaled_dot_product_attention``. A query that sees no key then gives zeros instead of NaN.
+- ``softmax_cross_entropy`` of integer labels and of the scores that a matrix product or a
+  ``fully_connected`` layer computes becomes ``linear_cross_entropy``.
+
+The results differ from those of the patterns by rounding only. Where a graph needs both a
+``linear_cross_entropy`` and its gradient, one call computes the two.
+"""
+
+import contextlib
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from registry.hooks import define
+from registry.operator.operator import Operator
+from registry.table import get
+from registry.tuning import present
+from registry.types import Shape, is_floating
+from symop.autodiff import gradients
+from symop.graph.nodes import Node, Origin, by_age, copied_origin, topological
+from symop.graph.rewriting import Images
+from symop.graph.scoping import Scopes
+
+_switches = Scopes("streaming", True)
+
+
+def is_streaming() -> bool:
+    """Whether the patterns are currently replaced."""
+    return _switches.current()
+
+
+@contextlib.contextmanager
+def streaming(enabled: bool) -> Iterator[None]:  # with so.streaming(False): ...
+    """Sets whether attention and losses written by hand are computed without large matrices.
+
+    It is the default. ``softmax(q @ k^T) @ v`` with many scores becomes
+    ``scaled_dot_product_attention``, and ``softmax_cross_entropy`` of many scores that a matrix
+    product computes becomes ``linear_cross_entropy``, where a graph is lowered or differentiated
+    by ``so.grad``. ``so.explain`` lists what was replaced. ``registry.tuning`` has the sizes
+    from which on. A function made outside is not affected.
+
+    Example:
+        >>> import symop as so
+        >>> hidden, weight = so.var("hidden", shape=(512, 8)), so.var("weight", shape=(8, 65536))
+        >>> labels = so.var("labels", shape=(512,), dtype="int32")
+        >>> loss = so.softmax_cross_entropy(hidden @ weight, labels).mean()
+        >>> [str(one).partition(" at ")[0] for one in so.explain(loss).streamed]
+        ['softmax_cross_entropy of matmul became linear_cross_entropy']
+        >>> with so.streaming(False):
+        ...     so.explain(loss).streamed
+        ()
+    """
+    with _switches.entered(enabled):
+        yield
+
+
+class Streamed(NamedTuple):
+    """A pattern that was replaced.
+
+    Attributes:
+        pattern: what it was.
+        operator: the operator that takes its place.
+        origin: where the user built it.
+    """
+
+    pattern: str
+    operator: str
+    origin: Origin | None
+
+    def __str__(self) -> str:
+        place = "" if self.origin is None else f" at {self.origin.file}:{self.origin.line}"
+        return f"{self.pattern} became {self.operator}{place}"
+
+
+_ENDS = ("softmax_cross_entropy", "matmul")
+"""The operators with which a pattern may end."""
+
+
+def stream(
+    roots: Sequence[Node], keep: Collection[Node] = (), log: list[Streamed] | None = None
+) -> Images:
+    """Returns the images of the nodes of ``roots`` without large matrices.
+
+    Args:
+        roots: a graph whose types are known.
+        keep: values that must remain.
+        log: a list to which the replaced patterns are added.
+    """
+    image = Images()
+    order = topological(roots) if is_streaming() else []
+    if not any(_name(node) in _ENDS for node in order):
+        return image
+    graph = _Graph(order, {*roots, *keep})
+    found = {node: one for node in order if (one := graph.find(node)) is not None}
+    for node in by_age(order) if found else ():
+        pattern = found.get(node)
+        if pattern is None or not _replaced(image, node, pattern):
+            image.rebuild(node)
+        elif log is not None:
+            log.append(Streamed(pattern.name, pattern.operator, node.origin))
+    return image
+
+
+def _replaced(image: Images, node: Node, pattern: "_Pattern") -> bool:
+    """Sets the image of ``node`` to the call for its pattern, unless that has another type."""
+    with copied_origin(node.origin):
+        new = pattern.call(image)
+    if new.types == node.types:
+        image[node] = new
+    return new.types == node.types
+
+
+class _Pattern(NamedTuple):
+    """A pattern, and the call that takes its place.
+
+    Attributes:
+        name: what the pattern is.
+        operator: the name of the operator.
+        call: makes the call, given the images of the nodes.
+    """
+
+    name: str
+    operator: str
+    call: Callable[[Images], Node]
+
+
+class _Graph:
+    """A graph in which patterns are found."""
+
+    def __init__(self, order: Sequence[Node], held: Collection[Node]) -> None:
+        self._held = held
+        self._uses = Counter(one for node in order for one in node.operands)
+
+    def find(self, node: Node) -> _Pattern | None:
+        """Returns the pattern that ends with ``node``, or None."""
+        name = _name(node)
+        if name == "softmax_cross_entropy":
+            return self._loss(node)
+        return self._attention(node) if name == "matmul" else None
+
+    def _inner(self, node: Node | None, *names: str) -> bool:
+        """Whether ``node`` calls one of these operators, and only one other call reads it."""
+        return (
+            node is not None
+            and _name(node) in names
+            and self._uses[node] == 1
+            and node not in self._held
+        )
+
+    # Losses --------------------------------------------------------------------------------------
+
+    def _loss(self, node: Node) -> _Pattern | None:
+        logits, labels, weights = node.inputs
+        assert logits is not None
+        assert labels is not None
+        how = _attributes(node)
+        by_class = weights is None and labels.ndim < logits.ndim
+        if not by_class or how["axis"] % logits.ndim != logits.ndim - 1:
+            return None
+        linear = None if logits.size <= present.tuning.logits else self._linear(logits)
+        if linear is None:
+            return None
+
+        def call(image: Images) -> Node:
+            hidden, weight, bias = linear.operands(image)
+            made: Node = get("linear_cross_entropy")(
+                hidden,
+                weight,
+                image.value(labels),
+                bias,
+                smoothing=how["smoothing"],
+                ignore_label=how["ignore_label"],
+            )
+            return made
+
+        return _Pattern(f"softmax_cross_entropy of {linear.name}", "linear_cross_entropy", call)
+
+    def _linear(self, node: Node) -> "_Linear | None":
+        """Returns the product that computes ``node``, or None."""
+        if self._inner(node, "fully_connected"):
+            data, weight, *biases = node.operands
+            bias = biases[0] if biases else None
+            flat = data.ndim == 2 or not _attributes(node)["flatten"]
+            return _Linear("fully_connected", data, weight, bias, node.shape) if flat else None
+        if self._inner(node, "matmul"):
+            data, weight = node.operands
+            narrow = data.ndim >= 2 == weight.ndim
+            return _Linear("matmul", data, weight, None, node.shape) if narrow else None
+        if self._inner(node, "reshape"):
+            inner = node.operands[0]
+            found = self._linear(inner) if inner.shape[-1:] == node.shape[-1:] else None
+            return None if found is None else found._replace(shape=node.shape)
+        return self._linear_with_bias(node) if self._inner(node, "add") else None
+
+    def _linear_with_bias(self, node: Node) -> "_Linear | None":
+        for x, bias in itertools.permutations(node.operands):
+            found = self._linear(x) if bias.shape == node.shape[-1:] else None
+            if found is not None and found.bias is None and x.type == node.type:
+                return found._replace(bias=bias)
+        return None
+
+    # Attention -----------------------------------------------------------------------------------
+
+    def _attention(self, node: Node) -> _Pattern | None:
+        weights, values = node.operands
+        large = weights.size > present.tuning.attention_scores
+        if not large or not self._inner(weights, "softmax", "masked_softmax"):
+            return None
+        how = _attributes(weights)
+        if how["axis"] not in (-1, weights.ndim - 1) or how["temperature"] != 1.0:
+            return None
+        found = self._scores(weights.operands[0], tuple(weights.operands[1:]))
+        if found is None or not found.fits(values):
+            return None
+
+        def call(image: Images) -> Node:
+            query, keys, mask, bias = (
+                None if one is None else image.value(one)
+                for one in (found.query, found.keys, found.mask, found.bias)
+            )
+            made: Node = get("scaled_dot_product_attention")(
+                query, keys, image.value(values), mask, bias, scale=found.scale
+            )
+            return made
+
+        return _Pattern(f"matmul of {_name(weights)}", "scaled_dot_product_attention", call)
+
+    def _scores(self, node: Node, masks: tuple[Node, ...]) -> "_Scores | None":
+        """Returns how ``node`` computes scores: a mask, a bias, a factor and a product, or None."""
+        mask = masks[0] if masks else None
+        if mask is None and self._inner(node, "where"):
+            mask, node, otherwise = node.operands
+            if otherwise.constant != -math.inf:
+                return None
+        if self._inner(node, "add"):
+            for x, bias in itertools.permutations(node.operands):
+                found = self._scaled(x, 1.0) if x.type == node.type else None
+                if found is not None and is_floating(bias.type.dtype):
+                    return found._replace(mask=mask, bias=bias)
+            return None
+        found = self._scaled(node, 1.0)
+        return None if found is None else found._replace(mask=mask)
+
+    def _scaled(self, node: Node, factor: float) -> "_Scores | None":
+        if self._inner(node, "multiply", "divide"):
+            for x, number in itertools.permutations(node.operands):
+                by = number.constant
+                if isinstance(by, int | float) and (
+                    _name(node) == "multiply" or x is node.inputs[0]
+                ):
+                    return self._scaled(
+                        x, factor * by if _name(node) == "multiply" else factor / by
+                    )
+            return None
+        if not self._inner(node, "matmul"):
+            return None
+        query, turned = node.operands
+        keys = _swapped(turned)
+        return None if keys is None else _Scores(query, keys, None, None, factor)
+
+
+class _Linear(NamedTuple):
+    """Linear scores of classes.
+
+    Attributes:
+        name: the operator that computes them.
+        data: what they are computed from.
+        weight: the matrix; classes come first for ``fully_connected``, else last.
+        bias: one number for each class, or None.
+        shape: the shape of the scores.
+    """
+
+    name: str
+    data: Node
+    weight: Node
+    bias: Node | None
+    shape: Shape
+
+    def operands(self, image: Images) -> tuple[Node, Node, Node | None]:
+        """The operands of ``linear_cross_entropy``."""
+        data, weight = image.value(self.data), image.value(self.weight)
+        if self.name == "matmul":
+            before = _swapped(weight)
+            weight = get("permute_dims")(weight, axes=(1, 0)) if before is None else before
+        hidden = get("reshape")(data, shape=(*self.shape[:-1], data.shape[-1]))
+        return hidden, weight, None if self.bias is None else image.value(self.bias)
+
+
+class _Scores(NamedTuple):
+    """The operands of attention that compute its scores."""
+
+    query: Node
+    keys: Node
+    mask: Node | None
+    bias: Node | None
+    scale: float
+
+    def fits(self, values: Node) -> bool:
+        """Whether the operator takes these operands, with the same result."""
+        query, keys = self.query, self.keys
+        batch = query.shape[:-2]
+        alike = keys.shape[:-2] == values.shape[:-2] == batch and query.ndim == keys.ndim > 1
+        scores = (*query.shape[:-1], keys.shape[-2])
+        limits = [one.shape for one in (self.mask, self.bias) if one is not None]
+        return alike and np.broadcast_shapes(scores, *limits) == scores
+
+
+def _swapped(node: Node) -> Node | None:
+    """Returns the value whose last two axes ``node`` exchanges, or None."""
+    axes = tuple(range(node.ndim))
+    exchanged = (*axes[:-2], *axes[:-3:-1])
+    if _name(node) != "permute_dims" or node.ndim < 2:
+        return None
+    order = tuple(axis % node.ndim for axis in _attributes(node)["axes"])
+    return node.operands[0] if order == exchanged else None
+
+
+def _name(node: Node) -> str | None:
+    return node.op.name if isinstance(node.op, Operator) else None
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    assert isinstance(node.op, Operator)
+    return dict(node.op.attribute_dict(node.attributes))
+
+
+define(gradients.Gradients, prepare=stream)
+
+
+# Value and gradient at once ----------------------------------------------------------------------
+
+
+def join_losses(roots: Sequence[Node]) -> list[Node]:
+    """Returns ``roots`` where one call computes a large loss and its gradient."""
+    image = Images()
+    order = topological(roots) if is_streaming() else []
+    for node in order:
+        if _name(node) == "linear_cross_entropy_gradient":
+            _join(image, node)
+    if not image:
+        return list(roots)
+    for node in by_age(topological(roots, until=tuple(image))):
+        if node not in image:
+            image.rebuild(node)
+    return [image.value(one) for one in roots]
+
+
+def _join(image: Images, gradient: Node) -> None:
+    hidden, weight, labels, size, *numbers, bias = gradient.inputs
+    loss = _unshaped(size).source
+    if _name(loss) != "linear_cross_entropy" or loss in image:
+        return
+    of_loss, own = _attributes(loss), _attributes(gradient)
+    assert weight is not None
+    large = math.prod((*loss.type.shape, weight.shape[0])) > present.tuning.logits
+    given = set(topological([one for one in numbers if one is not None]))
+    if not large or loss in given or not _is_of(gradient, loss):
+        return
+    with copied_origin(gradient.origin):
+        out, logsumexp, *parts = get("linear_cross_entropy_and_gradient")(
+            hidden, weight, labels, *numbers, bias, **of_loss | own
+        )
+        shape = loss.type.shape
+        image[loss] = [get("reshape")(one, shape=shape) for one in (out, logsumexp)]
+        image[gradient] = parts
+
+
+def _is_of(gradient: Node, loss: Node) -> bool:
+    """Whether ``gradient`` is of the scores of ``loss``."""
+    hidden, weight, labels, *_, bias = gradient.inputs
+    x = _unshaped(hidden)
+    if _attributes(loss)["ignore_label"] is not None and _name(x) == "where":
+        x = _unshaped(x.inputs[1])  # zeros in place of examples that are ignored
+    return (
+        x is _unshaped(loss.inputs[0])
+        and weight is loss.inputs[1]
+        and _unshaped(labels) is _unshaped(loss.inputs[2])
+        and bias is loss.inputs[3]
+        and _attributes(loss)["soft_cap"] == _attributes(gradient)["soft_cap"]
+    )
+
+
+def _unshaped(node: Node | None) -> Node:
+    """Returns the value that ``node`` has in another shape."""
+    assert node is not None
+    while _name(node) == "reshape":
+        node = node.operands[0]
+    return node
