@@ -187,7 +187,7 @@ def scores_reference(
     form: Form,
 ) -> np.ndarray:
     """The scores in NumPy, minus infinity where a query does not see a key."""
-    factor = 1 / np.sqrt(query.shape[-1]) if form.scale is None else form.scale
+    factor = 1 / np.sqrt(max(query.shape[-1], 1)) if form.scale is None else form.scale
     scores = factor * np.einsum("...td,...sd->...ts", query, keys)
     if mask is not None and mask.dtype != np.bool_:
         mask, bias = None, mask
