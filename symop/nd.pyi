@@ -22,8 +22,8 @@ from registry.foreign_names import foreign as _foreign
 from registry.hooks import define as _define
 from registry.table import Changes as _Changes
 from registry.table import find as _find
-from registry.table import get as _get
 from registry.table import names as _names
+from registry.table import require as _require
 from registry.tracebacks import api_boundary as _api_boundary
 from registry.types import OpReqType as OpReqType
 from symop import control_flow as _flow

@@ -302,8 +302,8 @@ def _summed(call: Call, block: Block) -> tuple[Array, Array, Array]:
     """The largest score of each query, its sum of exponentials, and its sum of values."""
     assert call.values is not None
     scores = scores_of(call, block)
-    # The results do not depend on it. JAX's derivative of a maximum looks for the entry equal to it,
-    # and finds none where XLA computes the scores anew with another rounding.
+    # The results do not depend on it. JAX's derivative of a maximum looks for the equal entry, and
+    # finds none where XLA computes the scores anew with another rounding.
     largest = lax.stop_gradient(jnp.max(scores, -1, keepdims=True, initial=-jnp.inf))
     powers = jnp.exp(scores - _finite(largest))
     out = _mixed(_scaled(factors_of(call, block), powers), block.of_keys(call.values), call.wide)
