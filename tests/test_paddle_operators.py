@@ -27,7 +27,8 @@ def run(kind, inputs, outputs=("Out",), version=NEW, known=(), **attrs):
         slots[slot] = [f"{slot}{i}" for i in range(len(several))]
         for name, value in zip(slots[slot], several, strict=True):
             environment[name] = variable(name, value, feed, slot in known)
-    produced = {slot: [f"out_{slot}{i}" for i in range(4)] for slot in outputs}
+    counts = {slot: 1 if slot.endswith("@GRAD") else 4 for slot in outputs}
+    produced = {slot: [f"out_{slot}{i}" for i in range(n)] for slot, n in counts.items()}
     op = OpDesc(kind, slots, produced, attrs, {})
     Translation(ProgramDesc([BlockDesc(0, -1, {}, [op])], version)).run(0, environment)
     return evaluated([environment.get(f"out_{slot}0") for slot in outputs], feed)
@@ -160,7 +161,6 @@ ENTRYWISE = {
     "isnan": (X, lambda x: np.array([False])),
     "logical_not": (X > 0, np.logical_not),
     "bitwise_not": (ids(9, 3), np.invert),
-    "inverse": (None, None),
 }
 
 BINARY = {
@@ -197,7 +197,6 @@ BINARY = {
     "matmul_v2": (X, Y.T, np.matmul),
     "cross": (normal(4, 3), normal(4, 3), np.cross),
 }
-del ENTRYWISE["inverse"]
 
 
 def check(found, expected):
@@ -425,7 +424,7 @@ case("addmm", {"Input": X @ Y.T, "X": X, "Y": Y.T}, 5 * X @ Y.T, Alpha=2.0, Beta
 case("mv", {"X": X, "Vec": Y[0]}, X @ Y[0])
 case("trace", {"Input": X}, np.trace(X))
 SPD = X @ X.T + np.eye(3, dtype=np.float32)
-case("inverse", {"Input": SPD}, {"Out": np.linalg.inv(SPD)})
+case("inverse", {"Input": SPD}, {"Output": np.linalg.inv(SPD)})
 case("cholesky", {"X": SPD}, np.linalg.cholesky(SPD).T, upper=True)
 W3 = normal(5, 4, 4)
 case(
@@ -716,6 +715,13 @@ case(
     IMAGE.mean((2, 3), keepdims=True),
     ksize=[1, 1],
     pooling_type="avg",
+    adaptive=True,
+)
+case(
+    "pool2d",
+    {"X": IMAGE},
+    windows(IMAGE, 3, 3, 0, 0).max(-1),
+    ksize=[2, 2],
     adaptive=True,
 )
 case("pool2d", {"X": IMAGE}, IMAGE.max((2, 3), keepdims=True), ksize=[2, 2], global_pooling=True)
@@ -1396,6 +1402,34 @@ for _kind in ("merge_lod_tensor", "merge_lod_tensor_infer"):
     )
 
 
+HALVES = np.float32([[0.5, 1.5, 2.5, -0.5], [-1.5, 126.5, 127.0, -126.5]])
+AWAY = np.float32([[1, 2, 3, -1], [-2, 127, 127, -127]])
+EVEN = np.float32([[0, 2, 2, 0], [-2, 126, 127, -126]])
+case("fake_quantize_abs_max", {"X": HALVES}, AWAY)
+case("fake_quantize_abs_max", {"X": HALVES}, EVEN, round_type=0)
+case("fake_quantize_dequantize_abs_max", {"X": HALVES}, EVEN, round_type=0)
+OUTSIDE = {"X": np.float32([300, -300, 2.5, -0.5]), "InScale": np.float32([127])}
+for name in ("fake_quantize_range_abs_max", "fake_quantize_moving_average_abs_max"):
+    case(name, OUTSIDE, np.float32([127, -127, 3, -1]), is_test=True)
+    case(name, OUTSIDE, np.float32([127, -128, 2, 0]), is_test=True, round_type=0)
+
+
+def spectral_slope(weight, u, v, head):
+    """The gradient of the weight over its norm, where the singular vectors are constants."""
+    v = weight.T @ u / np.linalg.norm(weight.T @ u)
+    u = weight @ v / np.linalg.norm(weight @ v)
+    size = u @ weight @ v
+    return (head - np.outer(u, v) * np.sum(head * weight) / size) / size
+
+
+STARTS = {"Weight": X, "U": normal(3), "V": normal(4)}
+case(
+    "spectral_norm_grad",
+    {**STARTS, "Out@GRAD": Y},
+    {"Weight@GRAD": spectral_slope(*STARTS.values(), Y)},
+)
+
+
 @pytest.mark.parametrize(("kind", "inputs", "expected", "settings"), CASES)
 def test_operators(kind, inputs, expected, settings):
     found = run(kind, inputs, tuple(expected), **settings)
@@ -1493,6 +1527,11 @@ def test_the_page_lists_every_operator(golden):
     """The table is that of the definitions."""
     rows = "\n".join(str(find(one)) for one in names())
     golden(PAGE, f"{PAGE.read_text().partition(MARK)[0]}{MARK}\n\n```text\n{rows}\n```\n")
+
+
+def test_gradients_of_no_output_are_errors():
+    with pytest.raises(PaddleError, match=r"meshgrid_grad: .* among Out@GRAD, got 'Z@GRAD'"):
+        run("meshgrid_grad", {"X": [X[0], Y[0]], "Z@GRAD": normal(4, 4)}, ("X@GRAD",))
 
 
 def test_attributes_without_a_default_must_be_given():

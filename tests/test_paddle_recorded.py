@@ -21,12 +21,24 @@ PADDLE_DIFFERS = {
     "fake_quantize_dequantize_moving_average_abs_max-0": "likewise",
 }
 
+PADDLE_IS_WRONG = {
+    "pool2d-6": "the kernel of the largest entries ignores adaptive, except for the output's shape",
+    "pool2d-7": "likewise",
+    "spectral_norm-0": "the gradient multiplies entry by entry where a sum of products belongs",
+}
+"""Records whose values are not what the operators are to compute; docs/paddle.md lists them."""
+
+
+def marks_of(index, name):
+    marks = [] if index % STRIDE == 0 else [pytest.mark.thorough]
+    if name in PADDLE_IS_WRONG:
+        reason = PADDLE_IS_WRONG[name]
+        marks.append(pytest.mark.xfail(raises=AssertionError, strict=True, reason=reason))
+    return marks
+
 
 def sampled():
-    return [
-        pytest.param(name, marks=() if i % STRIDE == 0 else pytest.mark.thorough)
-        for i, name in enumerate(RECORDS)
-    ]
+    return [pytest.param(one, marks=marks_of(i, one)) for i, one in enumerate(RECORDS)]
 
 
 def data_of(value):

@@ -148,13 +148,20 @@ def is_head(slot: str, order: int) -> bool:
     return slot.endswith(GRAD * 2 if order == 2 else suffix_of(order))
 
 
+_SPELLINGS = {f"outputs{GRAD}": f"Out{GRAD}"}
+"""Slots that have another name in gradients alone: that of ``meshgrid`` in Paddle 2.6."""
+
+
 def canonical(slot: str, forward: Collection[str]) -> str:
-    """Returns the slot ``X@GRAD`` for other spellings of it in gradients of second order.
+    """Returns the slot ``X@GRAD`` for other spellings of it in gradients.
 
     Args:
-        slot: a slot; ``DX`` is the gradient by ``X``, ``DDX`` that of ``X@GRAD``.
+        slot: a slot; in gradients of second order ``DX`` is the gradient by ``X``, ``DDX`` that of
+            ``X@GRAD``.
         forward: the slots of the forward operator.
     """
+    if slot in _SPELLINGS and slot.removesuffix(GRAD) not in forward:
+        return _SPELLINGS[slot]
     if slot.startswith("DD") and slot[2:] in forward:
         return slot[2:] + GRAD + GRAD
     if slot.startswith("D") and slot[1:] in forward:

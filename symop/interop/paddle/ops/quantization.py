@@ -11,6 +11,9 @@ import jax.numpy as jnp
 import symop as so
 from symop.interop.paddle.operators import Values, operator
 
+_SMALLEST = 1e-6
+"""Scales up to this one are divided by with as much added."""
+
 
 def _levels(bits: int) -> float:
     return float((1 << (bits - 1)) - 1)
@@ -25,14 +28,17 @@ def _rounded(x: Any) -> Any:
     return so.sign(x) * so.floor(so.abs(x) + 0.5)
 
 
-def _quantized(x: Any, scale: Any, levels: float) -> Any:
-    safe = so.where(so.equal(scale, 0.0), 1e-30, scale)
-    return _rounded(so.maximum(so.minimum(x, scale), -scale) * (levels / safe))
+def _quantized(x: Any, scale: Any, levels: float, round_type: int) -> Any:
+    """Returns integers: with type 0 halves go to even ones, and one more negative level is used."""
+    factor = levels / so.where(scale <= _SMALLEST, scale + _SMALLEST, scale)
+    if round_type == 0:
+        return so.maximum(so.minimum(so.round(x * factor), levels), -levels - 1)
+    return _rounded(so.maximum(so.minimum(x, scale), -scale) * factor)
 
 
-def _simulated(x: Any, scale: Any, levels: float) -> Any:
+def _simulated(x: Any, scale: Any, levels: float, round_type: int) -> Any:
     """Returns quantized and dequantized values, with the gradient of the identity."""
-    grid = _quantized(x, scale, levels) * scale / levels
+    grid = _quantized(x, scale, levels, round_type) * scale / levels
     return x + so.stop_gradient(grid - x)
 
 
@@ -44,34 +50,36 @@ def _largest_of(x: Any, axis: int) -> Any:
     return so.max(so.abs(x), axis=tuple(i for i in range(x.ndim) if i != axis))
 
 
-@operator(outputs="Out OutScale", ignored="round_type")
-def fake_quantize_abs_max(X: Any, *, bit_length: int = 8) -> Any:
+@operator(outputs="Out OutScale")
+def fake_quantize_abs_max(X: Any, *, bit_length: int = 8, round_type: int = 1) -> Any:
     scale = so.stop_gradient(_largest(X))
-    return so.stop_gradient(_quantized(X, scale, _levels(bit_length))), scale
+    return so.stop_gradient(_quantized(X, scale, _levels(bit_length), round_type)), scale
 
 
-@operator(outputs="Out OutScale", ignored="round_type")
-def fake_quantize_dequantize_abs_max(X: Any, *, bit_length: int = 8) -> Any:
+@operator(outputs="Out OutScale")
+def fake_quantize_dequantize_abs_max(X: Any, *, bit_length: int = 8, round_type: int = 1) -> Any:
     scale = so.stop_gradient(_largest(X))
-    return _simulated(X, scale, _levels(bit_length)), scale
+    return _simulated(X, scale, _levels(bit_length), round_type), scale
 
 
-@operator(outputs="Out OutScale", ignored="round_type is_test")
-def fake_channel_wise_quantize_abs_max(X: Any, *, quant_axis: int = 0, bit_length: int = 8) -> Any:
-    scale = so.stop_gradient(_largest_of(X, quant_axis))
-    along = _along(scale, quant_axis, X.ndim)
-    return so.stop_gradient(_quantized(X, along, _levels(bit_length))), scale
-
-
-@operator(outputs="Out OutScale", ignored="round_type")
-def fake_channel_wise_quantize_dequantize_abs_max(
-    X: Any, *, quant_axis: int = 0, bit_length: int = 8
+@operator(outputs="Out OutScale", ignored="is_test")
+def fake_channel_wise_quantize_abs_max(
+    X: Any, *, quant_axis: int = 0, bit_length: int = 8, round_type: int = 1
 ) -> Any:
     scale = so.stop_gradient(_largest_of(X, quant_axis))
-    return _simulated(X, _along(scale, quant_axis, X.ndim), _levels(bit_length)), scale
+    along = _along(scale, quant_axis, X.ndim)
+    return so.stop_gradient(_quantized(X, along, _levels(bit_length), round_type)), scale
 
 
-@operator(outputs="Out OutScale OutScales", no_gradient="InScale Iter", ignored="round_type")
+@operator(outputs="Out OutScale")
+def fake_channel_wise_quantize_dequantize_abs_max(
+    X: Any, *, quant_axis: int = 0, bit_length: int = 8, round_type: int = 1
+) -> Any:
+    scale = so.stop_gradient(_largest_of(X, quant_axis))
+    return _simulated(X, _along(scale, quant_axis, X.ndim), _levels(bit_length), round_type), scale
+
+
+@operator(outputs="Out OutScale OutScales", no_gradient="InScale Iter")
 def fake_quantize_range_abs_max(
     X: Any,
     InScale: Any,
@@ -79,12 +87,13 @@ def fake_quantize_range_abs_max(
     *,
     window_size: int = 10000,
     bit_length: int = 8,
+    round_type: int = 1,
     is_test: bool = False,
     call: Any,
 ) -> Any:
     """Scales by the largest entry of the latest steps, which the output ``OutScales`` keeps."""
     if is_test:
-        return _quantized(X, InScale, _levels(bit_length)), None, None
+        return _quantized(X, InScale, _levels(bit_length), round_type), None, None
     now = _largest(X)
     (name,) = call.op.output("OutScales") or ("",)
     window = call.environment.get(name)
@@ -98,10 +107,14 @@ def fake_quantize_range_abs_max(
     scale = so.where(
         so.less(InScale, now), now, so.where(is_past, so.reshape(so.max(window), (1,)), InScale)
     )
-    return so.stop_gradient(_quantized(X, scale, _levels(bit_length))), scale, window
+    return so.stop_gradient(_quantized(X, scale, _levels(bit_length), round_type)), scale, window
 
 
-@operator("stright_throuth_estimator_grad", outputs="X@GRAD")
+@operator(
+    "stright_throuth_estimator_grad",
+    outputs="X@GRAD",
+    ignored="bit_length round_type quant_axis moving_rate is_test",
+)
 def straight_through_gradient(Out_GRAD: Any) -> Any:
     """Returns the gradient unchanged; the name is spelled as in Paddle."""
     return so.identity(Out_GRAD)
@@ -123,7 +136,6 @@ def _moving(name: str, *, dequantizes: bool) -> None:
         name,
         outputs="Out OutScale OutState OutAccum",
         no_gradient="InScale InAccum InState",
-        ignored="round_type",
     )
     def composed(
         X: Any,
@@ -133,13 +145,14 @@ def _moving(name: str, *, dequantizes: bool) -> None:
         *,
         moving_rate: float = 0.9,
         bit_length: int = 8,
+        round_type: int = 1,
         is_test: bool = False,
     ) -> Any:
         scale, state, accum = _moved(X, InScale, InAccum, InState, moving_rate, is_test)
         levels = _levels(bit_length)
         if dequantizes:
-            return _simulated(X, scale, levels), scale, state, accum
-        return so.stop_gradient(_quantized(X, scale, levels)), scale, state, accum
+            return _simulated(X, scale, levels, round_type), scale, state, accum
+        return so.stop_gradient(_quantized(X, scale, levels, round_type)), scale, state, accum
 
 
 _moving("fake_quantize_moving_average_abs_max", dequantizes=False)
@@ -196,7 +209,6 @@ def _linear(
 @operator(
     outputs="Y OutState OutAccum OutScale",
     no_gradient="Scale ZeroPoint InAccum InState",
-    ignored="round_type",
 )
 def quantize_linear(
     X: Any,
@@ -207,12 +219,13 @@ def quantize_linear(
     *,
     quant_axis: int = 0,
     bit_length: int = 8,
+    round_type: int = 0,
     moving_rate: float = 0.9,
     is_test: bool = True,
     only_observer: bool = False,
 ) -> Any:
     scale, state, accum, new = _linear(Scale, InAccum, InState, X, quant_axis, moving_rate, is_test)
-    out = so.identity(X) if only_observer else _quantized(X, scale, _levels(bit_length))
+    out = so.identity(X) if only_observer else _quantized(X, scale, _levels(bit_length), round_type)
     return out, state, accum, new
 
 

@@ -29,10 +29,6 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-_BY_AXES = frozenset({"reduce_amax", "reduce_amin"})
-"""Reductions that read ``dim`` alone, where no axis stands for all of them."""
-
-
 def _reduction(name: str, function: Callable[..., Any]) -> None:
     @operator(name, no_gradient="AxisTensor AxisTensorList")
     def composed(
@@ -51,7 +47,7 @@ def _reduction(name: str, function: Callable[..., Any]) -> None:
             dim = [numbers(f"{name}: AxisTensorList", one)[0] for one in AxisTensorList]
         elif AxisTensor is not None:
             dim = numbers(f"{name}: AxisTensor", AxisTensor)
-        axis = _axes(X, dim, reduce_all and name not in _BY_AXES)
+        axis = _axes(X, dim, reduce_all)
         x = X if in_dtype == -1 else so.cast(X, dtype=dtype_of(in_dtype))
         result = scalar(call, function(x, axis=axis, keepdims=keep_dim))
         return result if out_dtype == -1 else so.cast(result, dtype=dtype_of(out_dtype))
