@@ -206,7 +206,8 @@ class Translation:
         known, order = {*base.slots, *base.outputs}, order_of(call.op.type)
         suffix = suffix_of(order)
         slots = {canonical(slot, known): values for slot, values in call.inputs.items()}
-        _require_known_heads(call.op.type, slots, base, order)
+        if order == 1:
+            _require_known_heads(call.op, base)
         before = self.forward_call(forward, slots, call.op) or self._by_names(forward, call.op)
         inner = self._forward_inputs(forward, base, slots, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
@@ -285,18 +286,14 @@ class Translation:
         return self.composed(Call(op, inputs, {}, self, environment))
 
 
-def _require_known_heads(name: str, slots: Slots, base: Definition, order: int) -> None:
-    """Raises an error if a gradient is given that belongs to no output: it would count as zero."""
-    given = [slot for slot, values in slots.items() if any(one is not None for one in values)]
-    unknown = sorted(
-        slot
-        for slot in given
-        if order == 1 and slot.endswith(GRAD) and slot.removesuffix(GRAD) not in base.outputs
-        if slot not in base.slots
-    )
-    if unknown:
-        heads = ", ".join(f"{one}{GRAD}" for one in base.outputs)
-        raise PaddleError(f"{name}: gradients must be among {heads}, got {unknown[0]!r}")
+def _require_known_heads(op: OpDesc, base: Definition) -> None:
+    """Raises an error if all given gradients belong to no output: they would count as zero."""
+    known = {*base.slots, *base.outputs}
+    given = {canonical(slot, known) for slot, names in op.inputs.items() if names}
+    heads = sorted(one for one in given - base.slots.keys() if one.endswith(GRAD))
+    if heads and not any(one.removesuffix(GRAD) in base.outputs for one in heads):
+        wanted = ", ".join(f"{one}{GRAD}" for one in base.outputs)
+        raise PaddleError(f"{op.type}: gradients must be among {wanted}, got {heads[0]!r}")
 
 
 def _given_by(slot: str, order: int, known: Collection[str]) -> str:
