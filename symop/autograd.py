@@ -16,6 +16,7 @@ from typing import Any
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.hooks import define
+from registry.table import get
 from registry.tracebacks import api_boundary
 from registry.types import OpReqType
 from symop.eager.custom import Function
@@ -131,7 +132,7 @@ def backward(
 
 def _store(kept: Gradient, gradient: NDArray) -> None:
     if kept.req is OpReqType.ADD and kept.value is not None:
-        gradient = kept.value.to_dense() + gradient.to_dense()
+        gradient = get("add_n")(kept.value, gradient)  # row-sparse if both are
     if kept.value is None:
         kept.value = gradient
     else:  # in place, so that references to x.grad see the new gradient

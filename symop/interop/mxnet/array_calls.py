@@ -8,12 +8,14 @@ from registry.errors import SymopError
 from registry.operator.operator import Operator as Registered
 from registry.types import is_floating
 from symop.eager.array_calls import array_function
+from symop.interop.mxnet import sparse_calls
 from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.values import sources_are
+from symop.interop.mxnet.storage import starts_dense
 
 _PLANS = 4096
 """The maximal number of cached plans of an operator."""
@@ -61,6 +63,7 @@ def function_of(called: str) -> Callable[..., Any]:
 def caller(operator: Operator, called: str) -> Callable[..., Any]:
     """``operator`` as a function of arrays and attributes; see ``function_of``."""
     plans: dict[Any, _Plan] = {}
+    chooses = starts_dense(operator.name)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         out = context = None
@@ -75,6 +78,8 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
         # All arrays compare equal as marks; 1, 1.0 and True are equal, but written differently.
         marks = [_Array if isinstance(one, NDArray) else (one.__class__, one) for one in given]
         holders = [one for one in given if isinstance(one, NDArray)]
+        if chooses or any([one.is_sparse for one in holders]):
+            return sparse_calls.called(operator, args, kwargs, out)
         plan = _plan(plans, operator, args, kwargs, (len(args), *kwargs, *marks))
         arrays = [one.inner for one in holders]
         if not arrays:

@@ -15,6 +15,7 @@ from symop.interop.mxnet.base import numeric_types
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.fluent import BINARY, COMPARISONS, NUMBERS_ONLY
 from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.sparse_arrays import assign
 
 _DIRECT = {
     "add": python.add,
@@ -23,6 +24,13 @@ _DIRECT = {
     "divide": python.truediv,
 }
 """Functions implemented by symop's own operators if all operands share a floating dtype."""
+_ELEMENTWISE = {
+    "add": "elemwise_add",
+    "subtract": "elemwise_sub",
+    "multiply": "elemwise_mul",
+    "divide": "elemwise_div",
+}
+"""The operators of operands of one shape, of which one is sparse."""
 
 
 @memoized(256)
@@ -41,6 +49,8 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
     def function(lhs: Any, rhs: Any) -> Any:
         if isinstance(lhs, NDArray):
             if isinstance(rhs, NDArray):
+                if lhs.is_sparse or rhs.is_sparse:
+                    return on_stored(name, lhs, rhs)
                 return _called(names.arrays)(lhs, rhs)
             _require_number(name, rhs)
             return _called(names.number)(lhs, scalar=float(rhs))
@@ -54,6 +64,18 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
     return function
 
 
+def on_stored(name: str, lhs: Any, rhs: Any) -> Any:
+    """The binary function ``name`` if an operand is sparse.
+
+    Operands of one shape are not broadcast: their storage types have more rules.
+    """
+    if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
+        elementwise = _ELEMENTWISE.get(name)
+        alike = lhs.shape == rhs.shape and elementwise is not None
+        return _called(elementwise if alike else BINARY[name].arrays)(lhs, rhs)
+    return binary(name)(lhs, rhs)
+
+
 def _require_number(name: str, operand: Any) -> None:
     if not isinstance(operand, numeric_types):
         raise TypeError(f"{name}: operands must be arrays or numbers, got {type(operand)}")
@@ -64,6 +86,8 @@ def _method(name: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
     compute, direct = binary(name), _DIRECT.get(name)
 
     def method(self: NDArray, other: Any) -> Any:
+        if self.is_sparse or (isinstance(other, NDArray) and other.is_sparse):
+            return on_stored(name, other, self) if swapped else on_stored(name, self, other)
         x = self.inner
         y = other.inner if isinstance(other, NDArray) else other
         if direct is not None and is_floating(x.dtype):
@@ -97,7 +121,11 @@ def _in_place(name: str) -> Callable[[NDArray, Any], NDArray]:
     compute = _method(name)
 
     def method(self: NDArray, other: Any) -> NDArray:
-        self.become(compute(self, other).inner)
+        found = compute(self, other)
+        if self.is_sparse or found.is_sparse:
+            assign(self, found)
+        else:
+            self.become(found.inner)
         return self
 
     return method

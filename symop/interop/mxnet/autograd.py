@@ -27,6 +27,7 @@ from symop.autograd import (
 )
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
+from symop.interop.mxnet.sparse_arrays import wrapped
 from symop.symbol.symbol import Symbol
 
 __all__ = [
@@ -56,7 +57,7 @@ def _listed(given: Any) -> list[NDArray]:
 
 
 def _inner(arrays: Arrays) -> list[so.NDArray]:
-    return [one.inner for one in _listed(arrays)]
+    return [one.stored for one in _listed(arrays)]
 
 
 def _cotangents(heads: Sequence[so.NDArray], given: Any) -> list[so.NDArray | None] | None:
@@ -70,7 +71,7 @@ def _cotangents(heads: Sequence[so.NDArray], given: Any) -> list[so.NDArray | No
             f"got {len(listed)}"
         )
     return [
-        None if one is None else one.inner.astype(head.dtype, copy=False)
+        None if one is None else one.stored.astype(head.dtype, copy=False)
         for one, head in zip(listed, heads, strict=True)
     ]
 
@@ -90,6 +91,8 @@ def mark_variables(
         MXNetError: the numbers of arrays or their types differ.
     """
     so.autograd.mark_variables(_inner(variables), _inner(gradients), grad_reqs)
+    for variable, gradient in zip(_listed(variables), _listed(gradients), strict=True):
+        variable.keep_gradient(gradient if gradient.is_sparse else None)
 
 
 @raising
@@ -151,7 +154,7 @@ def grad(
         raise MXNetError("grad: at least one variable must be given, got none")
     along = _cotangents(inner, head_grads)
     found = so.autograd.grad(inner, targets, along, retain_graph, create_graph, train_mode)
-    return [NDArray(one) for one in found]
+    return [wrapped(one) for one in found]
 
 
 @raising

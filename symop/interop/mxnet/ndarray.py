@@ -3,7 +3,7 @@
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import numpy as np
 
 import symop as so
 from registry.errors import BoundsError, SymopError
+from registry.types import OpReqType
 from registry.values import SelectedRows
 from symop.eager.array_protocols import answers_for
 from symop.interop.mxnet.array_indices import assigned, entries_of
@@ -59,16 +60,21 @@ class NDArray(Viewed):
         ([[6.0, 6.0], [4.0, 5.0]], (1,))
     """
 
-    __slots__ = ()
+    __slots__ = ("_gradient",)
     HOOKS = HOOKS.union(
         IN_PLACE,
         {"T", "broadcast_to", "broadcast_like", "slice_assign", "slice_assign_scalar", "tostype"},
+        {"gradient_like"},
     )
+    is_sparse: ClassVar[bool] = False
+    _gradient: "NDArray"
     __array_priority__ = 1000.0
     __hash__ = object.__hash__
     if TYPE_CHECKING:  # operators attached by array_operators and array_methods
 
         def __getattr__(self, name: str) -> Any: ...
+        def gradient_like(self, stype: str) -> "NDArray": ...
+        def expose(self) -> None: ...
         def __neg__(self) -> "NDArray": ...
         def __abs__(self) -> "NDArray": ...
         def __add__(self, other: Any) -> "NDArray": ...
@@ -84,7 +90,7 @@ class NDArray(Viewed):
         """The JAX array that it currently holds."""
         return self.inner.value
 
-    def hold(self, value: jax.Array | SelectedRows) -> None:
+    def hold(self, value: jax.Array) -> None:
         """Replaces the value; shape and dtype must not change."""
         self.inner.take_over(so.NDArray(value))
         self.tell()
@@ -143,13 +149,17 @@ class NDArray(Viewed):
     @property
     def stype(self) -> str:
         """The storage type: ``"default"``, ``"row_sparse"`` or ``"csr"``."""
-        return "row_sparse" if isinstance(self.value, SelectedRows) else "default"
+        return "default"
+
+    @property
+    def stored(self) -> so.NDArray:
+        """The eager array that stands for this one on the tape."""
+        return self.inner
 
     @property
     def context(self) -> Context:
         """The device of the array."""
-        value = self.value
-        return context_of((value.values if isinstance(value, SelectedRows) else value).device)
+        return context_of(self.value.device)
 
     @property
     def ctx(self) -> Context:
@@ -319,19 +329,47 @@ class NDArray(Viewed):
 
     @raising
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
-        """Attaches a dense gradient with the request ``"write"``, ``"add"`` or ``"null"``.
+        """Attaches a gradient with the request ``"write"``, ``"add"`` or ``"null"``.
+
+        Args:
+            grad_req: the request.
+            stype: the storage type of the gradient; defaults to that of the array.
 
         Raises:
-            MXNetError: the dtype is not differentiable, or the request is unknown.
+            MXNetError: the dtype is not differentiable, or request or storage type is unknown.
         """
-        del stype
-        self.inner.attach_grad(grad_req)
+        kind = self.stype if stype is None else stype
+        held = None if kind == "default" else self.gradient_like(kind)
+        self.stored.attach_grad(grad_req)
+        self.keep_gradient(held)
+
+    def keep_gradient(self, held: "NDArray | None") -> None:
+        """Makes ``held``, a sparse array, the place of the gradient; None for a dense one."""
+        if held is None or self.stored.grad_req is OpReqType.NULL:
+            if hasattr(self, "_gradient"):
+                del self._gradient
+            return
+        self._gradient = held
+        if self.stored.grad_req is OpReqType.ADD:
+            held.expose()
+        self.stored.grad = held.stored
+
+    @property
+    def grad_stype(self) -> str:
+        """The storage type of the gradient; ``"default"`` without one."""
+        return self._gradient.stype if hasattr(self, "_gradient") else "default"
 
     @property
     def grad(self) -> "NDArray | None":
         """The gradient from the last backward pass; None without ``attach_grad()``."""
-        found = self.inner.grad
-        return None if found is None else NDArray(found)
+        found = self.stored.grad
+        if found is None:
+            return None
+        if hasattr(self, "_gradient") and self._gradient.stored is found:
+            return self._gradient
+        if isinstance(found.value, SelectedRows):  # a sparse gradient of a dense request
+            found.take_over(found.to_dense())
+        return NDArray(found)
 
     def detach(self) -> "NDArray":
         """The same value without its recorded history."""

@@ -295,16 +295,29 @@ def _embedding_dtypes(given: Dtypes, found: Dtypes, dtype: str) -> None:
     given[1] = found[0] = canonical(as_dtype(dtype)) if own is None else own
 
 
+@operator("Embedding", "_sparse_Embedding", shapes=_embedding_shapes, dtypes=_embedding_dtypes)
+def embedding(
+    data: Any,
+    weight: Any,
+    *,
+    input_dim: int,
+    output_dim: int,
+    dtype: str = "float32",
+    sparse_grad: bool = False,
+) -> Any:
+    """The rows ``data`` of ``weight``; indices are clipped to the valid range."""
+    del input_dim, output_dim, dtype, sparse_grad  # the weight's own; of sparse storage
+    return so.take(weight, whole(data), axis=0, mode="clip")
+
+
 @operator(
-    "Embedding",
     "_contrib_SparseEmbedding",
     shapes=_embedding_shapes,
     dtypes=_embedding_dtypes,
-    ignored=("sparse_grad", "deterministic"),
+    ignored=("deterministic",),
 )
-def embedding(
+def sparse_embedding(
     data: Any, weight: Any, *, input_dim: int, output_dim: int, dtype: str = "float32"
 ) -> Any:
-    """The rows ``data`` of ``weight``; indices are clipped to the valid range."""
-    del input_dim, output_dim, dtype  # the weight's own
-    return so.take(weight, whole(data), axis=0, mode="clip")
+    """``Embedding`` whose gradient stores the rows that were looked up."""
+    return embedding(data, weight, input_dim=input_dim, output_dim=output_dim, dtype=dtype)

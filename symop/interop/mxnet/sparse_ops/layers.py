@@ -1,0 +1,32 @@
+"""Rules of layers: MXNet computes dense outputs from some sparse inputs of these."""
+
+from typing import Any
+
+import symop as so
+from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.operators import find
+from symop.interop.mxnet.sparse_ops.pairs import whole
+from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, rule
+
+_ROWS = f"{DEFAULT}|{ROW_SPARSE}"
+
+
+@rule("FullyConnected", [DEFAULT, _ROWS, _ROWS], DEFAULT)
+@rule("FullyConnected", [DEFAULT, ROW_SPARSE], DEFAULT)
+def _fully_connected(*arrays: NDArray, **attributes: Any) -> NDArray:
+    """A dense layer whose parameters are row-sparse; the bias may be a column, which has rows."""
+    data, weight, *bias = map(whole, arrays)
+    bias = [so.nd.reshape(one, (-1,)) for one in bias]
+    return NDArray(find("FullyConnected").function(data, weight, *bias, **attributes))
+
+
+@rule("LinearRegressionOutput", [DEFAULT, CSR], DEFAULT)
+def _linear(*arrays: NDArray, **attributes: Any) -> NDArray:
+    """Regression on csr labels."""
+    return NDArray(find("LinearRegressionOutput").function(*map(whole, arrays), **attributes))
+
+
+@rule("LogisticRegressionOutput", [DEFAULT, CSR], DEFAULT)
+def _logistic(*arrays: NDArray, **attributes: Any) -> NDArray:
+    """Logistic regression on csr labels."""
+    return NDArray(find("LogisticRegressionOutput").function(*map(whole, arrays), **attributes))
