@@ -63,7 +63,7 @@ def function_of(called: str) -> Callable[..., Any]:
 def caller(operator: Operator, called: str) -> Callable[..., Any]:
     """``operator`` as a function of arrays and attributes; see ``function_of``."""
     plans: dict[Any, _Plan] = {}
-    chooses = starts_dense(operator.name)
+    chooses, looks_up = starts_dense(operator.name), operator.name in sparse_calls.LOOKUPS
 
     def function(*args: Any, **kwargs: Any) -> Any:
         out = context = None
@@ -78,7 +78,7 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
         # All arrays compare equal as marks; 1, 1.0 and True are equal, but written differently.
         marks = [_Array if isinstance(one, NDArray) else (one.__class__, one) for one in given]
         holders = [one for one in given if isinstance(one, NDArray)]
-        if chooses or any([one.is_sparse for one in holders]):
+        if chooses or any([one.is_sparse for one in holders]) or (looks_up and _asks(holders)):
             return sparse_calls.called(operator, args, kwargs, out)
         plan = _plan(plans, operator, args, kwargs, (len(args), *kwargs, *marks))
         arrays = [one.inner for one in holders]
@@ -99,6 +99,11 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = called
     function.__doc__ = operator.function.__doc__
     return function
+
+
+def _asks(arrays: Sequence[NDArray]) -> bool:
+    """Whether the gradient of an array is to be sparse."""
+    return any([one.grad_stype != "default" for one in arrays])
 
 
 def _direct(operator: Operator, own: Registered, whole: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,6 +13,10 @@ from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, argument_names, state_names
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named, zeros_of
+from symop.interop.mxnet.sparse_arrays import zeros_stored
+from symop.interop.mxnet.storage import DEFAULT
+from symop.interop.mxnet.storage_inference import StorageTypes
+from symop.interop.mxnet.stored_executor import executor_of
 
 _REQUESTS = ("null", "write", "write_inplace", "add")
 
@@ -36,7 +40,7 @@ def bind(
         requests = dict.fromkeys(names, "null")
     for name, one in gradients.items():
         _require_like(name, one, arguments[name])
-    return Executor(
+    return executor_of(
         heads,
         arguments,
         {name: gradients.get(name) for name in names},
@@ -50,6 +54,7 @@ def simple_bind(
     grad_req: Any,
     type_dict: Mapping[str, Any] | None,
     shapes: Mapping[str, Sequence[int]],
+    stype_dict: Mapping[str, str] | None = None,
 ) -> Executor:
     """Creates an executor over zeros; see ``Symbol.simple_bind``.
 
@@ -62,18 +67,30 @@ def simple_bind(
     told = [*given, *(type_dict or {})]
     _require_shapes(types, [name for name in told if name not in variables])
     _warn_unknown("simple_bind: shapes and dtypes", told, list(variables), 4)
-    arrays = {name: zeros_of(*types.type(node), name) for name, node in variables.items()}
+    stypes = StorageTypes(heads, stype_dict or {})
+    arrays = {
+        name: _zeros(stypes.of((node, 0)), *types.type(node), name)
+        for name, node in variables.items()
+    }
     arguments = {name: arrays[name] for name in argument_names(heads)}
     requests = {
         name: one if is_inexact(np.dtype(arguments[name].dtype)) else "null"
         for name, one in _requests(grad_req, list(arguments)).items()
     }
+    kinds = stypes.gradients()
     gradients = {
-        name: None if requests[name] == "null" else zeros_of(one.shape, one.dtype, name)
+        name: None if requests[name] == "null" else _zeros(kinds[name], one.shape, one.dtype, name)
         for name, one in arguments.items()
     }
     states = {name: arrays[name] for name in state_names(heads)}
-    return Executor(heads, arguments, gradients, requests, states)
+    return executor_of(heads, arguments, gradients, requests, states)
+
+
+def _zeros(stype: str, shape: Sequence[int], dtype: Any, name: str) -> NDArray:
+    """Zeros of a storage type."""
+    if stype == DEFAULT:
+        return zeros_of(shape, dtype, name)
+    return zeros_stored(stype, tuple(shape), dtype)
 
 
 def evaluated(heads: Sequence[Entry], given: Mapping[str, Any]) -> list[NDArray]:

@@ -119,6 +119,11 @@ class Executor:
         return list(self.aux_dict.values())
 
     @property
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the outputs."""
+        return [node.type.shape for node in self.graph.nodes]
+
+    @property
     def output_dict(self) -> dict[str, NDArray]:
         """The results of the last ``forward``, by name."""
         return dict(zip(self._names, self.outputs, strict=False))

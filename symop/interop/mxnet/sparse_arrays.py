@@ -102,8 +102,8 @@ class BaseSparseNDArray(NDArray):
         return self.dense()
 
     def become(self, found: so.NDArray) -> None:
-        """Takes over the value of a dense array, as in ``out=``."""
-        self.put(NDArray(found))
+        """Takes over the value of an eager array, as in ``out=``."""
+        self.put(wrapped(found))
 
     def hold(self, value: Any) -> None:
         """Replaces the value; shape and dtype must not change."""

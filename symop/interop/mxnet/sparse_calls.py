@@ -8,11 +8,13 @@ from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator
+from symop.interop.mxnet.ops.values import sources_are
 from symop.interop.mxnet.sparse_arrays import BaseSparseNDArray, as_stored, assign, wrapped
 from symop.interop.mxnet import sparse_ops as _rules  # noqa: F401  # importing it fills the table
 from symop.interop.mxnet.storage import (
     CSR,
     DEFAULT,
+    Rule,
     Values,
     chosen,
     output_stype,
@@ -53,16 +55,18 @@ def called(
 
 
 @raising
-def computed(operator: Operator, arrays: Sequence[NDArray], values: Values) -> list[NDArray]:
+def computed(
+    operator: Operator, arrays: Sequence[NDArray], values: Values, bodies: Sequence[Any] = ()
+) -> list[NDArray]:
     """The visible outputs of a call, in the storage types that the table says."""
-    stypes = [one.stype for one in arrays]
+    stypes = [_stype(operator.name, one) for one in arrays]
     rule = chosen(operator.name, stypes, values)
     wanted = output_stype(operator.name, stypes, values)
-    if rule is None or _is_lost(arrays, rule.traced):
+    if rule is None or _is_lost(arrays, rule):
         if any(one != DEFAULT for one in (*stypes, wanted)):
             what = operator.name if rule is None else f"the gradient of {operator.name}"
             warn_fallback(what, stypes, wanted, level=6)
-        return _on_dense(operator, arrays, values, wanted)
+        return _on_dense(operator, arrays, values, wanted, bodies)
     found = rule.compute(*arrays, **_attributes(operator, values))
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
@@ -71,21 +75,44 @@ def _attributes(operator: Operator, values: Values) -> dict[str, Any]:
     return {name: values[name] for name in operator.attributes}
 
 
-def _is_lost(arrays: Sequence[NDArray], traced: bool) -> bool:
+LOOKUPS = frozenset(("Embedding", "take"))
+"""Operators that look rows up: their gradient is sparse, too, if a dense table asks for that."""
+
+
+def _stype(name: str, array: NDArray) -> str:
+    """The storage type by which a rule is chosen."""
+    asks = name in LOOKUPS and so.autograd.is_recording()
+    return array.grad_stype if asks and not array.is_sparse else array.stype
+
+
+def _is_lost(arrays: Sequence[NDArray], rule: Rule) -> bool:
     """Whether a gradient may flow to an input to which a rule does not carry it."""
     if not so.autograd.is_recording():
         return False
-    lost = [one for one in arrays if not traced or one.stype == CSR]
+    lost = [one for one in arrays if not rule.traced or (one.stype == CSR and not rule.of_csr)]
     return any(one.stored.is_recorded for one in lost)
 
 
+@raising
+def sources(operator: Operator, values: Values) -> list[NDArray]:
+    """The outputs of a call without inputs."""
+    with sources_are(so.NDArray):
+        found = operator.prepared(values)(())
+    return [NDArray(one if isinstance(one, so.NDArray) else so.NDArray(one)) for one in found]
+
+
 def _on_dense(
-    operator: Operator, arrays: Sequence[NDArray], values: Values, wanted: str
+    operator: Operator,
+    arrays: Sequence[NDArray],
+    values: Values,
+    wanted: str,
+    bodies: Sequence[Any] = (),
 ) -> list[NDArray]:
     """The visible outputs of a call on dense arrays; states are written."""
     dense = [one.dense() if isinstance(one, BaseSparseNDArray) else one.inner for one in arrays]
-    made = operator.prepared(values)(dense)
+    made = operator.prepared(values, bodies)(dense)
     visible = operator.visible(values)
+    _write_back(operator, arrays, values, dense)
     if len(made) > visible:
         names = operator.present(values)
         states = [one for one, name in zip(arrays, names, strict=True) if name in operator.states]
@@ -93,6 +120,17 @@ def _on_dense(
             assign(place, NDArray(one))
     outputs = [wrapped(_own(one, dense)) for one in made[:visible]]
     return [one if wanted == DEFAULT else as_stored(one, wanted) for one in outputs]
+
+
+def _write_back(
+    operator: Operator, arrays: Sequence[NDArray], values: Values, dense: Sequence[so.NDArray]
+) -> None:
+    """Writes states that the call changed in their dense forms back to sparse arrays."""
+    if operator.states:
+        names = operator.present(values)
+        for name, one, changed in zip(names, arrays, dense, strict=True):
+            if name in operator.states and one.is_sparse:
+                assign(one, NDArray(changed))
 
 
 def _own(made: Any, arrays: Sequence[so.NDArray]) -> so.NDArray:

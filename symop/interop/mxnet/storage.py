@@ -81,6 +81,7 @@ class Rule(NamedTuple):
             dense; ``"same"`` for that of the output's gradient.
         traced: whether the computation is recorded, so that gradients flow to all inputs but csr
             arrays; without it, calls that are recorded run on dense arrays.
+        of_csr: whether gradients flow to csr arrays, too.
         dense: whether the rule is for dense inputs, too.
         in_place: computes the same in place of the first input, for ``out=``.
     """
@@ -91,6 +92,7 @@ class Rule(NamedTuple):
     when: When = ALWAYS
     gradients: Mapping[int, str] = {}
     traced: bool = True
+    of_csr: bool = False
     dense: bool = False
     in_place: Callable[..., None] | None = None
 

@@ -12,6 +12,10 @@ from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import state_ids
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, zeros_of
+from symop.interop.mxnet.sparse_arrays import zeros_stored
+from symop.interop.mxnet.storage import DEFAULT
+from symop.interop.mxnet.storage_inference import StorageTypes
+from symop.interop.mxnet.stored_executor import executor_of
 from symop.interop.mxnet.symbol import Symbol
 
 Arrays = dict[str, NDArray]
@@ -79,37 +83,47 @@ class BoundArrays:
             dtypes | {one.name: one.dtype for one in inputs},
         )
         variables = types.variables()
+        stypes = StorageTypes(self._symbol.heads, {})
+        kinds = stypes.gradients()
         states, arguments = state_ids(types.nodes), {}
         auxiliary, gradients = {}, dict[str, NDArray | None]()
         for node in variables:
             type = types.type(node)
+            stype = stypes.of((node, 0))
             if id(node) in states:
-                auxiliary[node.name] = self._kept(self.store.states, node.name, type)
+                auxiliary[node.name] = self._kept(self.store.states, node.name, type, stype)
                 continue
             name, wanted = node.name, self.requests.get(node.name, "null") != "null"
             is_param = name in self._params
             arguments[name] = (
-                self._kept(self.store.params, name, type) if is_param else zeros_of(*type, name)
+                self._kept(self.store.params, name, type, stype)
+                if is_param
+                else _zeros(stype, type, name)
             )
             grads = self.store.gradients if is_param else {}
             if wanted and name not in grads:
-                grads[name] = zeros_of(*type, name)
+                grads[name] = _zeros(kinds[name], type, name)
             gradients[name] = grads[name] if wanted else None
-        return Executor(self._symbol.heads, arguments, gradients, self.requests, auxiliary)
+        return executor_of(self._symbol.heads, arguments, gradients, self.requests, auxiliary)
 
-    def _kept(self, own: Arrays, name: str, type: Type) -> NDArray:
+    def _kept(self, own: Arrays, name: str, type: Type, stype: str) -> NDArray:
         if name not in own:
             if self._given:
                 raise MXNetError(
                     f"bind: {name!r} must be among the parameters of the shared module "
                     f"({', '.join(own)})"
                 )
-            own[name] = zeros_of(*type, name)
+            own[name] = _zeros(stype, type, name)
         if own[name].shape != type[0]:
             raise MXNetError(
                 f"bind: {name!r} is of shape {own[name].shape}, but the data need {type[0]}"
             )
         return own[name]
+
+
+def _zeros(stype: str, type: Type, name: str) -> NDArray:
+    """Zeros of a storage type."""
+    return zeros_of(*type, name) if stype == DEFAULT else zeros_stored(stype, *type)
 
 
 class ExecutorGroup:

@@ -61,6 +61,8 @@ def fully_connected(
     flatten: bool = True,
 ) -> Any:
     """``data @ weight.T + bias``."""
+    if bias is not None and len(bias.shape) != 1:
+        bias = so.reshape(bias, shape=(-1,))
     if flatten and len(data.shape) == 1:
         data = so.reshape(data, shape=(*data.shape, 1))
     return so.fully_connected(

@@ -27,11 +27,11 @@ _FLAT = (
 )  # fmt: skip
 """Functions whose derivative at zero is zero, too: gradients keep the stored rows."""
 _STEEP = (
-    "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "degrees", "expm1", "log1p", "radians",
-    "sin", "sinh", "sqrt", "tan", "tanh",
+    "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "degrees", "expm1", "log1p", "make_loss",
+    "radians", "sin", "sinh", "sqrt", "tan", "tanh",
 )  # fmt: skip
 """Functions that map zero to zero, whose gradients are dense."""
-_LINEAR = ("negative", "_copy", "BlockGrad", "make_loss", "_mul_scalar", "_div_scalar")
+_LINEAR = ("negative", "_copy", "BlockGrad", "_mul_scalar", "_div_scalar")
 """Linear functions: gradients keep the storage type of the output's gradient."""
 _SHIFTS = ("_plus_scalar", "_minus_scalar", "_rminus_scalar")
 _QUESTIONS: Mapping[str, Callable[[float], bool]] = {
@@ -101,10 +101,12 @@ def _linear(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
         return of_rows(name, x, **attributes)
     if name == "BlockGrad":
         return RowSparseNDArray(x.stored.detach())
-    factor = {"negative": -1.0, "_mul_scalar": attributes.get("scalar", 1.0)}.get(name, 1.0)
+    if name == "_copy":
+        return x.copy()
     if name == "_div_scalar":
-        factor = 1.0 / attributes["scalar"]
-    return wrapped(so.nd.multiply(x.stored, factor))
+        return wrapped(so.nd.divide(x.stored, attributes["scalar"]))
+    factor = attributes["scalar"] if name == "_mul_scalar" else -1.0
+    return x.copy() if factor == 1.0 else wrapped(so.nd.multiply(x.stored, factor))
 
 
 def on_dense(name: str, x: BaseSparseNDArray, **attributes: Any) -> NDArray:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import symop as so
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_ops.pairs import whole
@@ -14,10 +13,8 @@ _ROWS = f"{DEFAULT}|{ROW_SPARSE}"
 @rule("FullyConnected", [DEFAULT, _ROWS, _ROWS], DEFAULT)
 @rule("FullyConnected", [DEFAULT, ROW_SPARSE], DEFAULT)
 def _fully_connected(*arrays: NDArray, **attributes: Any) -> NDArray:
-    """A dense layer whose parameters are row-sparse; the bias may be a column, which has rows."""
-    data, weight, *bias = map(whole, arrays)
-    bias = [so.nd.reshape(one, (-1,)) for one in bias]
-    return NDArray(find("FullyConnected").function(data, weight, *bias, **attributes))
+    """A dense layer whose parameters are row-sparse."""
+    return NDArray(find("FullyConnected").function(*map(whole, arrays), **attributes))
 
 
 @rule("LinearRegressionOutput", [DEFAULT, CSR], DEFAULT)

@@ -7,6 +7,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, as_stored, wrapped
+from symop.interop.mxnet.sparse_ops.elementwise import is_recorded
 from symop.interop.mxnet.sparse_ops.pairs import whole
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
@@ -39,7 +40,23 @@ def _require_matrices(x: NDArray, y: NDArray, inner: tuple[int, int]) -> None:
         raise MXNetError(f"dot: the inner lengths must agree, got {x.shape} and {y.shape}")
 
 
-@rule("dot", [CSR, _ROWS], DEFAULT, when=_PLAIN, gradients={1: ROW_SPARSE})
+class _ToFactor(so.autograd.Function):
+    """Zeros whose gradient is that of a product with respect to its first factor."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self._shape = shape
+
+    def forward(self, *inputs: Any) -> Any:
+        self.save_for_backward(inputs[1])
+        return so.nd.zeros(shape=self._shape, dtype=inputs[1].dtype)
+
+    def backward(self, *cotangents: Any) -> Any:
+        (table,) = self.saved_tensors
+        return so.nd.matmul(cotangents[0], so.nd.permute_dims(table, axes=(1, 0))), None
+
+
+@rule("dot", [CSR, _ROWS], DEFAULT, when=_PLAIN, gradients={1: ROW_SPARSE}, of_csr=True)
 def _csr_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
     """The product; the gradient of the second factor stores the rows that columns name."""
     del attributes
@@ -47,6 +64,9 @@ def _csr_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
     rows = _rows_at(_as_matrix(y), x.csr.places)
     terms = so.nd.multiply(_column(x), rows)
     found = so.nd.add_rows(terms, x.csr.rows, height=x.shape[0])
+    if is_recorded(x):
+        table = y.dense() if isinstance(y, RowSparseNDArray) else _as_matrix(y)
+        found = so.nd.add(found, _ToFactor(tuple(found.shape))(x.stored, table))
     return NDArray(found if y.ndim == 2 else found.reshape((x.shape[0],)))
 
 
