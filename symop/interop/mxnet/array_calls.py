@@ -78,7 +78,7 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
         # All arrays compare equal as marks; 1, 1.0 and True are equal, but written differently.
         marks = [_Array if isinstance(one, NDArray) else (one.__class__, one) for one in given]
         holders = [one for one in given if isinstance(one, NDArray)]
-        if chooses or any([one.is_sparse for one in holders]) or (looks_up and _asks(holders)):
+        if chooses or _is_sparse(holders) or (looks_up and _asks(holders)):
             return sparse_calls.called(operator, args, kwargs, out)
         plan = _plan(plans, operator, args, kwargs, (len(args), *kwargs, *marks))
         arrays = [one.inner for one in holders]
@@ -101,9 +101,16 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
     return function
 
 
+def _is_sparse(arrays: Sequence[NDArray]) -> bool:
+    for one in arrays:  # faster than any() of a generator
+        if one.is_sparse:
+            return True
+    return False
+
+
 def _asks(arrays: Sequence[NDArray]) -> bool:
     """Whether the gradient of an array is to be sparse."""
-    return any([one.grad_stype != "default" for one in arrays])
+    return any(one.grad_stype != "default" for one in arrays)
 
 
 def _direct(operator: Operator, own: Registered, whole: Callable[..., Any]) -> Callable[..., Any]:

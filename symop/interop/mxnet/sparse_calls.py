@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import symop as so
+from symop.interop.mxnet import sparse_ops as _rules  # noqa: F401  # importing it fills the table
 from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator
 from symop.interop.mxnet.ops.values import sources_are
 from symop.interop.mxnet.sparse_arrays import BaseSparseNDArray, as_stored, assign, wrapped
-from symop.interop.mxnet import sparse_ops as _rules  # noqa: F401  # importing it fills the table
 from symop.interop.mxnet.storage import (
     CSR,
     DEFAULT,

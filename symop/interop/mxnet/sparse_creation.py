@@ -1,4 +1,4 @@
-"""Functions that create sparse arrays: ``csr_matrix``, ``row_sparse_array``, ``zeros``, ``array``."""
+"""Functions that create sparse arrays: ``csr_matrix``, ``row_sparse_array``, and others."""
 
 from typing import Any
 
@@ -15,7 +15,6 @@ from symop.interop.mxnet.sparse_arrays import (
     BaseSparseNDArray,
     CSRNDArray,
     RowSparseNDArray,
-    as_stored,
     moved,
     zeros_stored,
 )
@@ -88,7 +87,7 @@ def row_sparse_array(
     if isinstance(arg1, RowSparseNDArray):
         _require_shape(arg1.shape, shape)
         made: Any = arg1.astype(dtype or arg1.dtype)
-    elif _is_shape(arg1) and len(arg1) != 2 or (_is_shape(arg1) and isinstance(arg1, tuple)):
+    elif _is_shape(arg1) and isinstance(arg1, tuple):
         _require_shape(_shape(arg1) or (), shape)
         made = zeros_stored(ROW_SPARSE, _shape(arg1) or (), dtype or np.float32)
     elif isinstance(arg1, tuple) and len(arg1) == 2:
@@ -286,8 +285,3 @@ def zeros(stype: str, shape: Any, ctx: Any = None, dtype: Any = None, **others: 
 
 
 empty = zeros
-
-
-def as_sparse(array: NDArray, stype: str) -> NDArray:
-    """``array`` in a storage type; see ``NDArray.tostype``."""
-    return as_stored(array, stype)

@@ -89,7 +89,7 @@ def _summed(values: jax.Array, places: jax.Array, count: int) -> jax.Array:
 
 
 def merged(some: SelectedRows) -> Rows:
-    """The same array with each row stored once, in ascending order; its structure is on the host."""
+    """The same array with each row stored once, in ascending order, its structure on the host."""
     numbers = np.asarray(some.rows)
     inside = (numbers >= 0) & (numbers < some.height)
     rows = numbers[inside]

@@ -8,8 +8,8 @@ from symop.interop.mxnet.contrib_updates import updates as _updates
 from symop.interop.mxnet.errors import MXNetError as _MXNetError
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.operators import TABLE as _TABLE
-from symop.interop.mxnet.operators import find as _find
 from symop.interop.mxnet.operators import Operator as _Operator
+from symop.interop.mxnet.operators import find as _find
 from symop.interop.mxnet.samplers import samplers as _samplers
 from symop.interop.mxnet.symbol import Symbol, load, load_json
 from symop.interop.mxnet.symbol_making import Group, Variable, var

@@ -11,7 +11,7 @@ UNMAPPED = {
     "_FusedOp": "made by a rewrite for GPUs; no file holds it",
     "_contrib_tvm": "a kernel of a build of MXNet with TVM; dot and broadcast_add compute the same",
     "_contrib_dgl": "samples a graph that is stored as csr, so shapes depend on the entries",
-    "_contrib_edge_id": "reads the edges of a graph that is stored as csr; take them from the matrix's parts",
+    "_contrib_edge_id": "reads edges of a graph that is stored as csr; take them from its parts",
     "_contrib_mrcnn_mask_target": "makes targets of training from masks; compute them with NumPy",
     "_image_": "prepares images; compute them with NumPy before they are fed",
     "_Native": "calls C code of a process that is gone; write an mx.operator.CustomOp",
