@@ -102,10 +102,7 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
 
 
 def _is_sparse(arrays: Sequence[NDArray]) -> bool:
-    for one in arrays:  # faster than any() of a generator
-        if one.is_sparse:
-            return True
-    return False
+    return True in [one.is_sparse for one in arrays]  # faster than any() of a generator
 
 
 def _asks(arrays: Sequence[NDArray]) -> bool:

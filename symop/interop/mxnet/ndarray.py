@@ -92,6 +92,10 @@ class NDArray(Viewed):
         """The JAX array that it currently holds."""
         return self.inner.value
 
+    def dense(self) -> so.NDArray:
+        """The dense eager array, recorded if this one is."""
+        return self.inner
+
     def hold(self, value: jax.Array) -> None:
         """Replaces the value; shape and dtype must not change."""
         self.inner.take_over(so.NDArray(value))
@@ -306,7 +310,7 @@ class NDArray(Viewed):
     def __setitem__(self, index: Any, value: Any) -> None:
         entries = entries_of(index)
         if isinstance(value, NDArray):
-            value = value.inner
+            value = value.dense()
         self._put(entries, value)
         self.tell()
 

@@ -95,6 +95,10 @@ class BaseSparseNDArray(NDArray):
         """Takes over the contents of ``source``, which has the same shape."""
         raise NotImplementedError
 
+    def parts(self) -> Any:
+        """The components, as NumPy arrays."""
+        raise NotImplementedError
+
     @property
     def inner(self) -> so.NDArray:  # type: ignore[override]
         """The dense array, for code that knows nothing of storage types; it warns."""
@@ -549,7 +553,7 @@ def assign(place: NDArray, source: NDArray) -> None:
     if isinstance(place, BaseSparseNDArray):
         place.put(source)
     else:
-        place.become(source.dense() if isinstance(source, BaseSparseNDArray) else source.inner)
+        place.become(source.dense())
 
 
 def moved(array: BaseSparseNDArray, context: Any) -> NDArray:

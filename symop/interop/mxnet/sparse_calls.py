@@ -10,7 +10,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator
 from symop.interop.mxnet.ops.values import sources_are
-from symop.interop.mxnet.sparse_arrays import BaseSparseNDArray, as_stored, assign, wrapped
+from symop.interop.mxnet.sparse_arrays import as_stored, assign, wrapped
 from symop.interop.mxnet.storage import (
     CSR,
     DEFAULT,
@@ -109,7 +109,7 @@ def _on_dense(
     bodies: Sequence[Any] = (),
 ) -> list[NDArray]:
     """The visible outputs of a call on dense arrays; states are written."""
-    dense = [one.dense() if isinstance(one, BaseSparseNDArray) else one.inner for one in arrays]
+    dense = [one.dense() for one in arrays]
     made = operator.prepared(values, bodies)(dense)
     visible = operator.visible(values)
     _write_back(operator, arrays, values, dense)

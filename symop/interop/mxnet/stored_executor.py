@@ -229,7 +229,7 @@ def _cotangent(index: int, output: NDArray, given: Any) -> so.NDArray:
         raise MXNetError(
             f"backward: cotangent {index} must be of shape {output.shape}, got {array.shape}"
         )
-    kept = array.dense() if isinstance(array, CSRNDArray) else array.stored
+    kept = array.stored if isinstance(array, RowSparseNDArray) else array.dense()
     result: so.NDArray = kept.astype(np_dtype(output), copy=False)
     return result
 

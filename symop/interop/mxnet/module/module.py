@@ -15,6 +15,7 @@ from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, fitt
 from symop.interop.mxnet.module.module_interface import RATE, Descs, Held, ModuleInterface
 from symop.interop.mxnet.module.training_step import TrainingStep
 from symop.interop.mxnet.monitor import Monitor
+from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
 from symop.interop.mxnet.stored_executor import StoredExecutor
 from symop.interop.mxnet.symbol import Symbol
@@ -293,7 +294,12 @@ class Module(BoundModule):
             raise MXNetError("forward: one batch must be given for all devices, got a list")
         labels = getattr(batch, "label", None) or ()
         values = arrays_of([*batch.data, *labels])
-        return self._as_before(values) or self._fitted(batch, labels)
+        feed = self._as_before(values) or self._fitted(batch, labels)
+        if not isinstance(self._executor, StoredExecutor):
+            for name, one in feed.items():
+                if isinstance(one, NDArray):
+                    feed[name] = one.dense().value
+        return feed
 
     def _as_before(self, values: Sequence[Any]) -> dict[str, Any] | None:
         """``values`` by name if they have the bound types, the most frequent case."""

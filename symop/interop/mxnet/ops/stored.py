@@ -34,6 +34,6 @@ def _count_shapes(given: Shapes, found: Shapes, axis: int | None) -> None:
 
 @operator("_contrib_getnnz", shapes=_count_shapes, dtypes="free")
 def getnnz(data: Any, *, axis: int | None = None) -> Any:
-    """The number of entries that are not zero, of all or of each row; of a csr array, stored ones."""
+    """The number of nonzero entries, of all or of each row; of a csr array, of stored ones."""
     counts = so.cast(so.not_equal(data, 0), dtype="int32")
     return at_least_1d(so.sum(counts, axis=None if axis is None else 1))

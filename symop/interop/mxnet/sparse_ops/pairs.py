@@ -14,7 +14,6 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import (
-    BaseSparseNDArray,
     CSRNDArray,
     RowSparseNDArray,
     wrapped,
@@ -28,7 +27,7 @@ _ANY_SPARSE = f"{ROW_SPARSE}|{CSR}"
 
 def whole(x: NDArray) -> so.NDArray:
     """The dense array of any array, recorded if that is."""
-    return x.dense() if isinstance(x, BaseSparseNDArray) else x.inner
+    return x.dense()
 
 
 def on_dense(name: str, *arrays: NDArray, **attributes: Any) -> NDArray:
