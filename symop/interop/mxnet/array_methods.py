@@ -9,6 +9,7 @@ from registry.hooks import define
 from symop.interop.mxnet.array_calls import function_of
 from symop.interop.mxnet.fluent import fluent_methods, moved_axes, split_parts
 from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
 
 Lengths = tuple[int, ...]
 
@@ -101,6 +102,13 @@ def moveaxis(tensor: NDArray, source: int | Lengths, destination: int | Lengths)
     return result
 
 
+def retain(self: NDArray, *args: Any, **kwargs: Any) -> NDArray:
+    """The array restricted to some rows; see ``mx.nd.sparse.retain``."""
+    result: NDArray = called("_sparse_retain")(self, *args, **kwargs)
+    return result
+
+
+define(RowSparseNDArray, retain=retain)
 _OWN = {one.__name__: one for one in (reshape, broadcast_to, broadcast_like, split_v2)}
 define(
     NDArray,

@@ -27,6 +27,7 @@ from symop.interop.mxnet.sparse_parts import (
     Rows,
     csr_of_dense,
     merged,
+    no_entries,
     no_rows,
     row_numbers,
     row_values,
@@ -71,6 +72,7 @@ class BaseSparseNDArray(NDArray):
     """An array that stores only some entries; the others are zero."""
 
     __slots__ = ("_fault", "_stored")
+    HOOKS = frozenset({"__reduce__", "retain"})
     is_sparse: ClassVar[bool] = True
     _fault: str
     _stored: so.NDArray
@@ -352,13 +354,6 @@ class RowSparseNDArray(BaseSparseNDArray):
             made = eager(cast(lambda one: jnp.asarray(one).astype(kind)))
         return RowSparseNDArray(recast(self._stored, made), self._fault)
 
-    def retain(self, *args: Any, **kwargs: Any) -> NDArray:
-        """The array restricted to some rows; see ``mx.nd.sparse.retain``."""
-        from symop.interop.mxnet.array_calls import function_of  # noqa: PLC0415  # it calls arrays
-
-        result: NDArray = function_of("_sparse_retain")(self, *args, **kwargs)
-        return result
-
     def restricted(self, rows: np.ndarray) -> "RowSparseNDArray":
         """The array restricted to ``rows``, not recorded."""
         return RowSparseNDArray(eager(selected(self.rows, rows)))
@@ -368,9 +363,6 @@ class RowSparseNDArray(BaseSparseNDArray):
         rows = self.rows
         values = np.asarray(row_values(rows))
         return SelectedRows(row_numbers(rows).astype(np.int64), values, self.shape[0])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled_rows, (self.parts(),)
 
 
 class CSRNDArray(BaseSparseNDArray):
@@ -460,8 +452,6 @@ class CSRNDArray(BaseSparseNDArray):
         return whole(self.csr.starts)
 
     def __getitem__(self, index: Any) -> NDArray:
-        from symop.interop.mxnet.array_calls import function_of  # noqa: PLC0415  # it calls arrays
-
         if isinstance(index, (int, np.integer)):
             start = int(index) % self.shape[0] if -self.shape[0] <= index < self.shape[0] else -1
             if start < 0:
@@ -475,7 +465,7 @@ class CSRNDArray(BaseSparseNDArray):
             raise MXNetError(f"CSRNDArray: an index must be a number or a slice, got {index!r}")
         if (begin, end) == (0, self.shape[0]) and isinstance(index, slice):
             return self
-        result: NDArray = function_of("slice")(self, begin=(begin,), end=(end,))
+        result: NDArray = self.slice(begin=(begin,), end=(end,))
         return result
 
     @raising
@@ -496,9 +486,6 @@ class CSRNDArray(BaseSparseNDArray):
     def parts(self) -> CSRArray:
         """The entries, their columns, and the offsets of rows, as NumPy arrays."""
         return self.csr.parts()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled_csr, (self.parts(),)
 
 
 # Conversion ------------------------------------------------------------------------------------
@@ -574,8 +561,6 @@ def zeros_stored(stype: str, shape: tuple[int, ...], dtype: Any, context: Any = 
         MXNetError: the storage type is unknown.
         ValueError: a csr array would not have two axes.
     """
-    from symop.interop.mxnet.sparse_parts import no_entries  # noqa: PLC0415
-
     if stype == CSR:
         if len(shape) != 2:
             raise NotAMatrixError(f"stype: a csr array must have two axes, got shape {shape}")
@@ -598,15 +583,3 @@ def _tostype(self: NDArray, stype: str) -> NDArray:
 
 
 define(NDArray, tostype=_tostype, gradient_like=_gradient_like)  # of classes that derive from it
-
-
-def _unpickled_rows(some: SelectedRows) -> NDArray:
-    from symop.interop.mxnet.sparse_creation import row_sparse_of  # noqa: PLC0415
-
-    return row_sparse_of(some)
-
-
-def _unpickled_csr(some: CSRArray) -> NDArray:
-    from symop.interop.mxnet.sparse_creation import csr_of  # noqa: PLC0415
-
-    return csr_of(some)

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from registry.hooks import define
 from registry.types import is_integer
 from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
@@ -252,6 +253,17 @@ def _fault_of(columns: np.ndarray, starts: np.ndarray, width: int) -> str:
         return "indices must be ascending within each row"
     return ""
 
+
+def _reduce_rows(self: RowSparseNDArray) -> tuple[Any, ...]:
+    return row_sparse_of, (self.parts(),)
+
+
+def _reduce_csr(self: CSRNDArray) -> tuple[Any, ...]:
+    return csr_of, (self.parts(),)
+
+
+define(RowSparseNDArray, __reduce__=_reduce_rows)
+define(CSRNDArray, __reduce__=_reduce_csr)
 
 # Any -------------------------------------------------------------------------------------------
 
