@@ -12,8 +12,8 @@ from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named
+from symop.interop.mxnet.partial_shapes import is_known
 from symop.interop.mxnet.sparse_arrays import (
-    BaseSparseNDArray,
     CSRNDArray,
     RowSparseNDArray,
     assign,
@@ -187,19 +187,22 @@ class StoredExecutor(Executor):
     ) -> "StoredExecutor":
         """Creates an executor for inputs of other shapes, over the same parameters.
 
+        Arrays whose shapes cannot be inferred from the given ones stay as they are.
+
         Raises:
-            MXNetError: a shape cannot be inferred.
+            MXNetError: shapes contradict each other.
         """
         del partial_shaping, allow_up_sizing
         require_known("reshape: names", kwargs, [*self.arg_dict, *self.aux_dict])
         kept = {name: as_shape(name, shape) for name, shape in kwargs.items()}
         types = Inference(self._heads, kept, {n: a.dtype for n, a in self.arg_dict.items()})
-        shapes = {node.name: types.type(node)[0] for node in types.variables()}
+        shapes = {node.name: types.shape((node, 0)) for node in types.variables()}
 
         def like(name: str, old: NDArray | None) -> Any:
-            if old is None or old.shape == shapes[name]:
+            new = shapes[name]
+            if old is None or not is_known(new) or old.shape == new:
                 return old
-            return zeros_stored(old.stype, shapes[name], old.dtype)
+            return zeros_stored(old.stype, new, old.dtype)
 
         groups = self.arg_dict, self.grad_dict, self.aux_dict
         arguments, gradients, states = ({n: like(n, a) for n, a in one.items()} for one in groups)
@@ -230,13 +233,8 @@ def _cotangent(index: int, output: NDArray, given: Any) -> so.NDArray:
             f"backward: cotangent {index} must be of shape {output.shape}, got {array.shape}"
         )
     kept = array.stored if isinstance(array, RowSparseNDArray) else array.dense()
-    result: so.NDArray = kept.astype(np_dtype(output), copy=False)
+    result: so.NDArray = kept.astype(output.stored.dtype, copy=False)
     return result
-
-
-def np_dtype(array: NDArray) -> Any:
-    """The dtype of an array, as an instance."""
-    return array.stored.dtype
 
 
 def _store(place: NDArray, marked: NDArray, request: str) -> None:
@@ -247,6 +245,3 @@ def _store(place: NDArray, marked: NDArray, request: str) -> None:
         with so.autograd.pause():
             gradient = place + gradient
     assign(place, gradient)
-
-
-__all__ = ["BaseSparseNDArray", "StoredExecutor", "executor_of"]
