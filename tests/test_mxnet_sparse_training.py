@@ -191,6 +191,16 @@ def test_a_standard_update_is_of_all_rows(name):
     assert_allclose(stored.asnumpy(), dense.asnumpy(), rtol=1e-5)
 
 
+def test_states_of_rows_are_restored():
+    made = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9)
+    update, weight = mx.optimizer.get_updater(made), nd.ones((5, 2)).tostype("row_sparse")
+    update(0, nd.array(ROWS).tostype("row_sparse"), weight)
+    again = mx.optimizer.get_updater(made)
+    again.set_states(update.get_states())
+    assert again.states[0].stype == "row_sparse"
+    assert_allclose(again.states[0].asnumpy(), -0.1 * ROWS, rtol=1e-6)
+
+
 def test_an_optimizer_without_a_rule_warns():
     update = mx.optimizer.get_updater(mx.optimizer.NAG(learning_rate=0.1, momentum=0.9))
     weight = nd.ones((5, 2))
@@ -330,13 +340,13 @@ def test_libsvm_files(tmp_path):
 
 
 def test_batches_of_csr_arrays():
-    given = nd.array(MATRIX).tostype("csr")
-    batches = mx.io.NDArrayIter(given, [1, 2, 3], 2, last_batch_handle="discard")
+    given, labels = nd.array(MATRIX).tostype("csr"), np.arange(3.0)
+    batches = mx.io.NDArrayIter(given, labels, 2, last_batch_handle="discard")
     (batch,) = batches
     assert batch.data[0].stype == "csr"
     assert_allclose(batch.data[0].asnumpy(), MATRIX[:2])
     with pytest.raises(NotImplementedError, match="discard"):
-        mx.io.NDArrayIter(given, [1, 2, 3], 2)
+        mx.io.NDArrayIter(given, labels, 2)
 
 
 def classifier(columns):
