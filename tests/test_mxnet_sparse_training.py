@@ -10,6 +10,7 @@ import symop.interop.mxnet as mx
 from symop.interop.mxnet import autograd, nd, storage
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.storage import StorageFallbackWarning
+from symop.interop.mxnet.storage_inference import StorageTypes
 from symop.interop.mxnet.stored_executor import StoredExecutor
 
 ROWS = np.array([[0, 0], [1, -2], [0, 0], [3, 4], [0, 0]], np.float32)
@@ -240,6 +241,9 @@ def test_storage_types_of_a_graph():
     turned = mx.sym.sparse.dot(x, mx.sym.var("v"), transpose_a=True)
     assert turned.infer_storage_type()[1] == ["row_sparse"]
     assert mx.sym.load_json(y.tojson()).infer_storage_type() == y.infer_storage_type()
+    table = mx.sym.var("w", stype="row_sparse")
+    found = mx.sym.Embedding(x, table, input_dim=5, output_dim=2, sparse_grad=True)
+    assert StorageTypes(found.heads, {"x": "default"}).gradients()["w"] == "row_sparse"
     with pytest.raises(MXNetError, match="stype must be one of"):
         mx.sym.var("x", stype="sparse")
     with pytest.raises(MXNetError, match="stype must be one of"):

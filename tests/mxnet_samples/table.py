@@ -101,7 +101,7 @@ def cells(one: Rule) -> tuple[str, ...]:
     inputs = ", ".join(told.replace("|", " or ").replace("*", " ...") for told in one.inputs)
     output = one.output if isinstance(one.output, str) else "as asked"
     if one.in_place is not None:
-        output = f"{output}, rows in place"
+        output = f"{output}, in place"
     told = {"same": "as the output's"}
     gradients = [f"{i}: {told.get(stype, stype)}" for i, stype in sorted(one.gradients.items())]
     return inputs, one.when.text, output, ", ".join(gradients)

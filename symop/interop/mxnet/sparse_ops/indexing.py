@@ -176,6 +176,7 @@ def looked_up(table: NDArray, numbers: NDArray, mode: str = "clip") -> NDArray:
 _IS_SPARSE_GRAD = When("sparse_grad", lambda values: bool(values["sparse_grad"]))
 
 
+@rule("Embedding", [DEFAULT, ROW_SPARSE], DEFAULT)
 @rule(
     "Embedding",
     [DEFAULT, f"{DEFAULT}|{ROW_SPARSE}"],
@@ -184,7 +185,6 @@ _IS_SPARSE_GRAD = When("sparse_grad", lambda values: bool(values["sparse_grad"])
     gradients={1: ROW_SPARSE},
     dense=True,
 )
-@rule("Embedding", [DEFAULT, ROW_SPARSE], DEFAULT)
 def _embedding(data: NDArray, weight: NDArray, **attributes: Any) -> NDArray:
     """The rows of a table; by ``sparse_grad`` its gradient stores these rows."""
     del attributes
