@@ -186,7 +186,6 @@ def test_functions_that_map_zero_to_zero_keep_the_storage(name):
         (lambda x: x + 1, "default"), (lambda x: 1 - x, "default"), (lambda x: x > 0, "sparse"),
         (lambda x: x != 0, "sparse"), (lambda x: x == 1, "sparse"), (lambda x: x < 0, "sparse"),
         (lambda x: nd.clip(x, -1, 1), "sparse"),
-        (lambda x: nd.contrib.quadratic(x, a=1, b=2, c=0) if x.stype == "csr" else x, "sparse"),
         (nd.zeros_like, "sparse"),
     ],
 )  # fmt: skip
@@ -198,6 +197,14 @@ def test_storage_of_functions_with_numbers(function, stype):
             assert found.stype == (array.stype if stype == "sparse" else stype)
             expected = function(array.tostype("default"))
             assert same(found, expected.asnumpy())
+
+
+def test_a_quadratic_function_keeps_csr_if_zero_stays():
+    found = nd.contrib.quadratic(matrix(), a=1, b=2, c=0)
+    assert found.stype == "csr"
+    assert same(found, MATRIX**2 + 2 * MATRIX)
+    with pytest.warns(StorageFallbackWarning, match="quadratic"):
+        assert same(nd.contrib.quadratic(matrix(), c=1), np.ones((3, 4)))
 
 
 @pytest.mark.parametrize("name", ["elemwise_add", "elemwise_sub", "elemwise_mul"])

@@ -22,7 +22,7 @@ def write_libsvm(path: Path, examples: int, columns: int, entries: int, seed: in
     with path.open("w") as file:
         for _ in range(examples):
             # Low columns are far more frequent, as words are.
-            named = np.unique((columns * draw.random(entries) ** 3).astype(int))
+            named = np.unique((columns * draw.random(entries) ** 6).astype(int))
             values = draw.normal(size=len(named))
             label = int(truth[named] @ values + 0.1 * draw.normal() > 0)
             pairs = " ".join(f"{i}:{x:.5f}" for i, x in zip(named, values, strict=True))

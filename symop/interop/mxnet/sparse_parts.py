@@ -100,7 +100,8 @@ def merged(some: SelectedRows) -> Rows:
     places = np.full(len(numbers), len(numbers) + some.height, np.int32)
     places[inside] = inverse
     if len(once) == some.height:
-        return _summed(jnp.asarray(some.values), places, some.height)
+        every: jax.Array = _summed(jnp.asarray(some.values), places, some.height)
+        return every
     count = capacity(len(once))
     values = _summed(jnp.asarray(some.values), places, count)
     return SelectedRows(_padded_rows(once, count, some.height), values, some.height)
@@ -197,7 +198,8 @@ class Csr:
 
     def to_dense(self) -> jax.Array:
         """The dense matrix."""
-        return _filled(self.data, self.rows, self.places, self.shape)
+        result: jax.Array = _filled(self.data, self.rows, self.places, self.shape)
+        return result
 
     def parts(self) -> CSRArray:
         """The components, without surplus entries, as NumPy arrays."""
