@@ -71,8 +71,9 @@ def on_stored(name: str, lhs: Any, rhs: Any) -> Any:
     """
     if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
         elementwise = _ELEMENTWISE.get(name)
-        alike = lhs.shape == rhs.shape and elementwise is not None
-        return _called(elementwise if alike else BINARY[name].arrays)(lhs, rhs)
+        if elementwise is not None and lhs.shape == rhs.shape:
+            return _called(elementwise)(lhs, rhs)
+        return _called(BINARY[name].arrays)(lhs, rhs)
     return binary(name)(lhs, rhs)
 
 

@@ -160,7 +160,8 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None)
         full = _shape(shape) or (len(starts) - 1, int(columns.max(initial=-1)) + 1)
         made = csr_of(CSRArray(data, columns, starts, full))
     elif isinstance(arg1, tuple) and len(arg1) == 2 and isinstance(arg1[1], tuple):
-        made = _of_coordinates(_entries(arg1[0], dtype), *map(_numbers, arg1[1]), _shape(shape))
+        rows, columns = map(_numbers, arg1[1])
+        made = _of_coordinates(_entries(arg1[0], dtype), rows, columns, _shape(shape))
     elif hasattr(arg1, "tocsr"):
         made = _of_scipy(arg1, shape, dtype)
     else:

@@ -20,7 +20,7 @@ from symop.interop.mxnet.sparse_arrays import (
     zeros_stored,
 )
 from symop.interop.mxnet.sparse_parts import row_numbers, rows_from
-from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, When, rule
+from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
 _FLAT = (
     "abs", "ceil", "fix", "floor", "relu", "rint", "round", "sign", "square", "trunc",
@@ -43,6 +43,11 @@ _QUESTIONS: Mapping[str, Callable[[float], bool]] = {
     "_lesser_equal_scalar": lambda scalar: scalar < 0,
 }
 """For which numbers a comparison of zero with the number is false."""
+
+
+def _answers_false(is_false: Callable[[float], bool], values: Values) -> bool:
+    """Whether a comparison of zero with the number of a call is false."""
+    return is_false(values["scalar"])
 
 
 def applied(name: str, array: so.NDArray, attributes: Mapping[str, Any]) -> so.NDArray:
@@ -131,9 +136,7 @@ for _name in _SHIFTS:
     rule(_name, [CSR], CSR, when=_ZERO, traced=False)(functools.partial(of_entries, _name))
     rule(_name, [f"{ROW_SPARSE}|{CSR}"], DEFAULT, when=_OTHER)(functools.partial(on_dense, _name))
 for _name, _is_false in _QUESTIONS.items():
-    _zero_is_false = When(
-        "false for 0", lambda values, is_false=_is_false: is_false(values["scalar"])
-    )
+    _zero_is_false = When("false for 0", functools.partial(_answers_false, _is_false))
     rule(_name, [ROW_SPARSE], ROW_SPARSE, when=_zero_is_false)(functools.partial(of_rows, _name))
     rule(_name, [CSR], CSR, when=_zero_is_false)(functools.partial(of_entries, _name))
 for _name in ("_scatter_plus_scalar", "_scatter_minus_scalar"):

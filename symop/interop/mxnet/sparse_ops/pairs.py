@@ -157,7 +157,8 @@ def _csr_union(name: str, x: CSRNDArray, y: CSRNDArray, **attributes: Any) -> ND
 
 def _positions(csr: Csr) -> np.ndarray:
     """The stored positions as numbers in row-major order."""
-    return csr.host_rows.astype(np.int64) * max(csr.shape[1], 1) + csr.columns
+    numbers: np.ndarray = csr.host_rows.astype(np.int64) * max(csr.shape[1], 1) + csr.columns
+    return numbers
 
 
 for _name in ("_maximum", "_minimum", "_hypot"):
@@ -213,7 +214,8 @@ def _csr_product(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
 @rule("elemwise_mul", [DEFAULT, CSR], CSR, traced=False)
 def _product_csr(x: NDArray, y: CSRNDArray, **attributes: Any) -> NDArray:
     """The product at the stored positions."""
-    return _csr_product(y, x, **attributes)
+    del attributes
+    return _csr_scaled("mul", y, x)
 
 
 @rule("broadcast_div", [CSR, DEFAULT], CSR, traced=False)

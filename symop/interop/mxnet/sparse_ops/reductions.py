@@ -20,7 +20,7 @@ from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, 
 
 def _axis(values: Values, rank: int = 2) -> int | None:
     """The only axis of a reduction, counted from the front; None for all or several."""
-    axes = values["axis"] or ()
+    axes: tuple[int, ...] = values["axis"] or ()
     return axes[0] % rank if len(axes) == 1 else None
 
 
