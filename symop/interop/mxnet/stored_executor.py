@@ -200,7 +200,7 @@ class StoredExecutor(Executor):
 
         def like(name: str, old: NDArray | None) -> Any:
             new = shapes[name]
-            if old is None or not is_known(new) or old.shape == new:
+            if old is None or new is None or not is_known(new) or old.shape == new:
                 return old
             return zeros_stored(old.stype, new, old.dtype)
 
