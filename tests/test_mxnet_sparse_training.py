@@ -383,3 +383,12 @@ def test_a_module_with_sparse_parameters(tmp_path, by_store):
     module.save_checkpoint(str(tmp_path / "m"), 0)
     _, loaded, _ = mx.load_checkpoint(str(tmp_path / "m"), 0)
     assert loaded["weight"].stype == "row_sparse"
+
+
+def test_the_gradient_of_a_computed_factor_flows_on():
+    weight = nd.array(np.arange(10.0))
+    weight.attach_grad()
+    with autograd.record():
+        y = nd.dot(nd.array(MATRIX).tostype("csr"), nd.reshape(weight, shape=(5, 2)))
+    y.backward(nd.ones((3, 2)))
+    assert_allclose(weight.grad.asnumpy(), (MATRIX.T @ np.ones((3, 2))).ravel())

@@ -79,6 +79,15 @@ def is_recorded(x: NDArray) -> bool:
     return so.autograd.is_recording() and x.stored.is_recorded
 
 
+def is_computed(array: so.NDArray) -> bool:
+    """Whether an array is recorded and not marked: its gradient flows on to what computed it."""
+    return (
+        so.autograd.is_recording()
+        and array.is_recorded
+        and not isinstance(array.source, so.NDArray)
+    )
+
+
 def _flat(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
     """A function of the stored rows whose gradient is zero elsewhere."""
     if not is_recorded(x) or x.is_full:

@@ -13,7 +13,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, as_stored
-from symop.interop.mxnet.sparse_ops.elementwise import is_recorded
+from symop.interop.mxnet.sparse_ops.elementwise import is_computed, is_recorded
 from symop.interop.mxnet.sparse_parts import csr_from, selected
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
@@ -166,7 +166,7 @@ def looked_up(table: NDArray, numbers: NDArray, mode: str = "clip") -> NDArray:
     whole = ids.astype(np.int64) % height if mode == "wrap" else np.clip(ids, 0, height - 1)
     rows = jnp.asarray(whole.astype(np.int32))
     stored = table.stored
-    if stored.type.kind.value == "selected_rows":
+    if stored.type.kind.value == "selected_rows" or is_computed(stored):
         return NDArray(so.nd.take(stored, rows, fill_value=0.0))
     if table.ndim == 2:
         return NDArray(so.nd.lookup_table(stored, rows, sparse=True))

@@ -7,7 +7,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, as_stored, wrapped
-from symop.interop.mxnet.sparse_ops.elementwise import is_recorded
+from symop.interop.mxnet.sparse_ops.elementwise import is_computed, is_recorded
 from symop.interop.mxnet.sparse_ops.pairs import whole
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
@@ -76,7 +76,8 @@ def _as_matrix(y: NDArray) -> so.NDArray:
 
 def _rows_at(table: so.NDArray, places: Any) -> so.NDArray:
     """Rows of a table, whose gradient stores these rows; zeros for rows it does not store."""
-    if table.type.kind.value == "selected_rows":
+    # Gradients of what computed the table are dense.
+    if table.type.kind.value == "selected_rows" or is_computed(table):
         result: so.NDArray = so.nd.take(table, places, fill_value=0.0)
     else:
         result = so.nd.lookup_table(table, places, sparse=True)
