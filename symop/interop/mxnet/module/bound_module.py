@@ -269,7 +269,7 @@ class BoundModule(BaseModule):
         known, given = {*self._param_names, *self._aux_names}, {**arg_params, **aux_params}
         missing = [name for name in sorted(known) if name not in given]
         if missing and not allow_missing:
-            raise MXNetError(f"set_params: all parameters must be given, got no {missing[0]!r}")
+            raise MXNetError(f"set_params: {missing[0]!r} must be among the parameters")
         extra = [name for name in given if name not in known]
         if extra and not allow_extra:
             raise MXNetValueError(

@@ -36,6 +36,8 @@ def along(lengths: Lengths, count: int, default: int) -> Lengths:
 
 
 def _fully_connected_shapes(given: Shapes, found: Shapes, num_hidden: int, flatten: bool) -> None:
+    if num_hidden < 1:
+        raise MXNetError(f"num_hidden must be at least 1, got {num_hidden}")
     out = found[0]
     if out is not None and not flatten:
         enter(given, 0, (*out[:-1], 0))
