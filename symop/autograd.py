@@ -16,8 +16,10 @@ from typing import Any
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.hooks import define
+from registry.table import get
 from registry.tracebacks import api_boundary
 from registry.types import OpReqType
+from registry.values import SelectedRows
 from symop.eager.custom import Function
 from symop.eager.lazy_backward import gradients
 from symop.eager.modes import (
@@ -131,11 +133,19 @@ def backward(
 
 def _store(kept: Gradient, gradient: NDArray) -> None:
     if kept.req is OpReqType.ADD and kept.value is not None:
-        gradient = kept.value.to_dense() + gradient.to_dense()
+        gradient = _added(kept.value, gradient)
     if kept.value is None:
         kept.value = gradient
     else:  # in place, so that references to x.grad see the new gradient
         kept.value._take_value_of(gradient)
+
+
+def _added(kept: NDArray, gradient: NDArray) -> NDArray:
+    """Returns the sum; row-sparse if both are, unless it names more rows than there are."""
+    total: NDArray = get("add_n")(kept, gradient)
+    value = total.value
+    many = isinstance(value, SelectedRows) and value.rows.shape[0] > value.height
+    return total.to_dense() if many else total
 
 
 @api_boundary

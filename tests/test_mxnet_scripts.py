@@ -74,6 +74,18 @@ def test_matrix_factorization():
     assert figures["of the noise"] < figures["rmse"] < 0.4 * figures["of the mean"]
 
 
+def test_sparse_linear():
+    figures = script("sparse_linear").main(epochs=4, examples=1500, columns=3000, entries=15)
+    assert figures["before"] < 0.6
+    assert figures["after"] > 0.7
+
+
+@pytest.mark.thorough
+def test_factorization_machine():
+    figures = script("factorization_machine").main()
+    assert figures["right"] > 0.9
+
+
 @pytest.mark.usefixtures("temporary_operators")
 def test_custom_loss():
     figures = script("custom_loss").main(epochs=15)

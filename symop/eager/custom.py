@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +48,9 @@ class Function:
         >>> x.grad
         NDArray(0.25, dtype=float32)
     """
+
+    takes_rows: ClassVar[bool] = False
+    """Whether ``backward`` accepts row-sparse cotangents of dense results."""
 
     def __init__(self) -> None:
         """Creates a function, to be called once."""
@@ -154,6 +157,7 @@ class Function:
     def _enter(self, inputs: Any, sources: Sequence[Source], outputs: list[NDArray]) -> None:
         nodes = [placeholder("output", one.type.strong()) for one in outputs]
         entry = Custom(sources, nodes, functools.partial(self._pulled, inputs, outputs))
+        entry.takes_rows = self.takes_rows
         for one, node in zip(outputs, nodes, strict=True):
             if one.type.differentiable:
                 one._link = Link(entry, node)

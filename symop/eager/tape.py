@@ -138,7 +138,7 @@ class Walk:
                 raise _freed()
             self._called.append(entry)
             for node, one in cotangents.items():
-                if not isinstance(entry, DerivedTapeNode):
+                if not (entry.takes_rows or isinstance(entry, DerivedTapeNode)):
                     _require_dense(node, one)
             seeds = {node: _array(one, node.type) for node, one in cotangents.items()}
             self._of_values |= {(entry.serial, node): seeds.get(node) for node in inner}

@@ -176,9 +176,10 @@ class Custom:
         computed: the source that computes its only output; None if Python computes it.
         spent: whether a backward pass that did not retain the record used it.
         serial: the serial number; later tape nodes have larger ones.
+        takes_rows: whether the function accepts row-sparse cotangents of dense values.
     """
 
-    __slots__ = ("backward", "computed", "nodes", "serial", "sources", "spent")
+    __slots__ = ("backward", "computed", "nodes", "serial", "sources", "spent", "takes_rows")
 
     def __init__(
         self,
@@ -189,7 +190,7 @@ class Custom:
     ) -> None:
         """Creates the node."""
         self.sources, self.nodes, self.backward = sources, nodes, backward
-        self.computed, self.spent = computed, False
+        self.computed, self.spent, self.takes_rows = computed, False, False
         self.serial = next(serials)
 
     def spend(self) -> None:

@@ -7,6 +7,7 @@ import pathlib
 from mxnet_samples import SAMPLES
 from mxnet_samples.sample import Sample
 from symop.interop.mxnet.operators import TABLE
+from symop.interop.mxnet.storage import RULES, Rule
 from symop.interop.mxnet.unmapped import UNMAPPED
 
 DATA = pathlib.Path(__file__).parents[1] / "data" / "mxnet"
@@ -70,7 +71,45 @@ def table() -> str:
         "the first. The others compare, draw, sort or update."
     )
     rows = [row(name, one) for name, one in found.items()]
-    return "\n".join([said, "", HEAD, *rows, "", *further(samples), "", *missing()])
+    parts = [*further(samples), "", *missing(), "", *storage()]
+    return "\n".join([said, "", HEAD, *rows, "", *parts])
+
+
+STORAGE = """\
+## Storage types
+
+How operators compute from sparse arrays, the first fitting line counts: `row_sparse` stores some
+rows, `csr` some entries. Other calls on sparse arrays run on dense ones and warn once, as MXNet's
+storage fallback does. A gradient is dense unless the last column tells its storage type by the
+number of the input; gradients with respect to `csr` arrays are dense.
+
+| operators | inputs | where | output | gradients |
+|---|---|---|---|---|"""
+
+
+def storage() -> list[str]:
+    """The rules of storage types, of operators that share them together."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, rules in RULES.items():
+        for one in rules:
+            groups.setdefault(cells(one), []).append(f"`{name}`")
+    return [STORAGE, *[line(", ".join(names), *key) for key, names in groups.items()]]
+
+
+def cells(one: Rule) -> tuple[str, ...]:
+    """Inputs, condition, output and gradients of a rule."""
+    inputs = ", ".join(told.replace("|", " or ").replace("*", " ...") for told in one.inputs)
+    output = one.output if isinstance(one.output, str) else "as asked"
+    if one.in_place is not None:
+        output = f"{output}, in place"
+    told = {"same": "as the output's"}
+    gradients = [f"{i}: {told.get(stype, stype)}" for i, stype in sorted(one.gradients.items())]
+    return inputs, one.when.text, output, ", ".join(gradients)
+
+
+def line(*texts: str) -> str:
+    """A line of a table."""
+    return f"| {' | '.join(texts)} |"
 
 
 def further(samples: dict[str, list[Sample]]) -> list[str]:

@@ -8,6 +8,9 @@ import numpy as np
 from symop.interop.mxnet.batches import DataBatch, DataDesc, DataIter
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.sparse_arrays import CSRNDArray
+from symop.interop.mxnet.sparse_creation import csr_matrix
+from symop.interop.mxnet.sparse_ops.indexing import rows_of_csr
 from symop.io.files import PathLike
 
 Last = Literal["pad", "discard", "roll_over"]
@@ -59,6 +62,11 @@ class NDArrayIter(DataIter):
                 "NDArrayIter: last_batch_handle must be 'pad', 'discard' or 'roll_over', got "
                 f"{last_batch_handle!r}"
             )
+        if last_batch_handle != "discard" and any(map(_is_csr, (*self._data, *self._label))):
+            raise CsrBatchError(
+                "NDArrayIter: last_batch_handle must be 'discard' where data are csr, got "
+                f"{last_batch_handle!r}"
+            )
         self.num_data = self._length()
         self.last_batch_handle, self.shuffle = last_batch_handle, shuffle
         self.idx = np.arange(self.num_data)
@@ -76,12 +84,12 @@ class NDArrayIter(DataIter):
     @property
     def data(self) -> list[tuple[str, NDArray]]:
         """Names and arrays of the data, in the current order of the examples."""
-        return [(name, array_of(self._taken(one, slice(None)))) for name, one in self._data]
+        return [(name, _as_array(self._taken(one, slice(None)))) for name, one in self._data]
 
     @property
     def label(self) -> list[tuple[str, NDArray]]:
         """Names and arrays of the labels."""
-        return [(name, array_of(self._taken(one, slice(None)))) for name, one in self._label]
+        return [(name, _as_array(self._taken(one, slice(None)))) for name, one in self._label]
 
     @property
     def provide_data(self) -> list[DataDesc]:
@@ -96,7 +104,7 @@ class NDArrayIter(DataIter):
     def _described(self, name: str, array: np.ndarray) -> DataDesc:
         shape = list(array.shape)
         shape[self._axis] = self.batch_size
-        return DataDesc(name, shape, array.dtype.type, self.layout)
+        return DataDesc(name, shape, np.dtype(array.dtype).type, self.layout)
 
     # Passes
 
@@ -147,11 +155,11 @@ class NDArrayIter(DataIter):
 
     def getdata(self) -> list[NDArray]:
         """The data of this batch."""
-        return [array_of(one) for one in self._batch(0)]
+        return [_as_array(one) for one in self._batch(0)]
 
     def getlabel(self) -> list[NDArray]:
         """The labels of this batch."""
-        return [array_of(one) for one in self._batch(1)]
+        return [_as_array(one) for one in self._batch(1)]
 
     def getpad(self) -> int:
         """The number of repeated examples in this batch."""
@@ -183,8 +191,10 @@ class NDArrayIter(DataIter):
         pairs = zip(first, second, strict=True)
         return [np.concatenate(pair, axis=self._axis) for pair in pairs]
 
-    def _taken(self, array: np.ndarray, places: Any) -> np.ndarray:
+    def _taken(self, array: Any, places: Any) -> Any:
         where = places if self._order is None else self._order[places]
+        if isinstance(array, CSRNDArray):
+            return CSRNDArray(rows_of_csr(array, np.arange(self.num_data)[where]))
         return array[(slice(None),) * self._axis + (where,)]
 
 
@@ -192,7 +202,7 @@ def _named(given: Any, name: str) -> list[tuple[str, np.ndarray]]:
     """Names and arrays, sorted by name; numbers become float32 unless they are NDArrays."""
     if given is None:
         given = []
-    if isinstance(given, (np.ndarray, NDArray)) or hasattr(given, "__array__"):
+    if isinstance(given, (np.ndarray, NDArray)) or _is_one(given):
         given = [given]
     if isinstance(given, (list, tuple)):
         single = len(given) == 1
@@ -202,7 +212,28 @@ def _named(given: Any, name: str) -> list[tuple[str, np.ndarray]]:
     return sorted((key, _plain(one)) for key, one in given.items())
 
 
-def _plain(array: Any) -> np.ndarray:
+def _is_one(given: Any) -> bool:
+    """Whether an object is one array, perhaps of SciPy."""
+    return hasattr(given, "__array__") or hasattr(given, "tocsr")
+
+
+def _is_csr(pair: tuple[str, Any]) -> bool:
+    return isinstance(pair[1], CSRNDArray)
+
+
+class CsrBatchError(MXNetError, NotImplementedError):
+    """A treatment of the last batch that csr arrays do not support."""
+
+
+def _as_array(batch: Any) -> NDArray:
+    return batch if isinstance(batch, NDArray) else array_of(batch)
+
+
+def _plain(array: Any) -> Any:
+    if isinstance(array, CSRNDArray):
+        return array
+    if hasattr(array, "tocsr"):
+        return csr_matrix(array)
     if isinstance(array, NDArray):
         return array.asnumpy()
     return np.asarray(array, np.float32)

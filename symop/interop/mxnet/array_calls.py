@@ -8,6 +8,7 @@ from registry.errors import SymopError
 from registry.operator.operator import Operator as Registered
 from registry.types import is_floating
 from symop.eager.array_calls import array_function
+from symop.interop.mxnet import sparse_calls
 from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
@@ -15,6 +16,7 @@ from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.values import sources_are
 from symop.interop.mxnet.origins import Call, Result
+from symop.interop.mxnet.storage import starts_dense
 from symop.interop.mxnet.whole_gradients import follow
 
 _PLANS = 4096
@@ -65,6 +67,7 @@ def function_of(called: str) -> Callable[..., Any]:
 def caller(operator: Operator, called: str) -> Callable[..., Any]:
     """``operator`` as a function of arrays and attributes; see ``function_of``."""
     plans: dict[Any, _Plan] = {}
+    chooses, looks_up = starts_dense(operator.name), operator.name in sparse_calls.LOOKUPS
 
     def function(*args: Any, **kwargs: Any) -> Any:
         out = context = None
@@ -79,6 +82,8 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
         # All arrays compare equal as marks; 1, 1.0 and True are equal, but written differently.
         marks = [_Array if isinstance(one, NDArray) else (one.__class__, one) for one in given]
         holders = [one for one in given if isinstance(one, NDArray)]
+        if chooses or _is_sparse(holders) or (looks_up and _asks(holders)):
+            return sparse_calls.called(operator, args, kwargs, out)
         plan = _plan(plans, operator, args, kwargs, (len(args), *kwargs, *marks))
         arrays = [one.inner for one in holders]
         if not arrays:
@@ -113,6 +118,15 @@ def remember(
     call = Call(operator, attributes, [one.origin for one in inputs])
     for i, one in enumerate([result] if isinstance(result, NDArray) else result):
         one._origin = Result(call, i)
+
+
+def _is_sparse(arrays: Sequence[NDArray]) -> bool:
+    return True in [one.is_sparse for one in arrays]  # faster than any() of a generator
+
+
+def _asks(arrays: Sequence[NDArray]) -> bool:
+    """Whether the gradient of an array is to be sparse."""
+    return any(one.grad_stype != "default" for one in arrays)
 
 
 def _direct(operator: Operator, own: Registered, whole: Callable[..., Any]) -> Callable[..., Any]:

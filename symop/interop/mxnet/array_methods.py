@@ -10,6 +10,7 @@ from symop.interop.mxnet.array_calls import function_of
 from symop.interop.mxnet.errors import MXNetError, MXNetIndexError, MXNetValueError
 from symop.interop.mxnet.fluent import fluent_methods, moved_axes, split_parts
 from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
 
 Lengths = tuple[int, ...]
 
@@ -146,6 +147,13 @@ def gather_nd(data: NDArray, indices: NDArray, **options: Any) -> NDArray:
     return result
 
 
+def retain(self: NDArray, *args: Any, **kwargs: Any) -> NDArray:
+    """The array restricted to some rows; see ``mx.nd.sparse.retain``."""
+    result: NDArray = called("_sparse_retain")(self, *args, **kwargs)
+    return result
+
+
+define(RowSparseNDArray, retain=retain)
 _IN_PLACE = (reshape, flatten, expand_dims, squeeze)
 _OWN = {one.__name__: one for one in (*_IN_PLACE, broadcast_to, broadcast_like, split_v2)}
 define(

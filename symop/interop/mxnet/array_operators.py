@@ -17,6 +17,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.fluent import BINARY, COMPARISONS, NUMBERS_ONLY
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
+from symop.interop.mxnet.sparse_arrays import assign
 
 _DIRECT = {
     "add": python.add,
@@ -25,6 +26,13 @@ _DIRECT = {
     "divide": python.truediv,
 }
 """Functions implemented by symop's own operators if all operands share a floating dtype."""
+_ELEMENTWISE = {
+    "add": "elemwise_add",
+    "subtract": "elemwise_sub",
+    "multiply": "elemwise_mul",
+    "divide": "elemwise_div",
+}
+"""The operators of operands of one shape, of which one is sparse."""
 
 
 @memoized(256)
@@ -43,6 +51,8 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
     def function(lhs: Any, rhs: Any) -> Any:
         if isinstance(lhs, NDArray):
             if isinstance(rhs, NDArray):
+                if lhs.is_sparse or rhs.is_sparse:
+                    return on_stored(name, lhs, rhs)
                 return _called(names.arrays)(lhs, rhs)
             _require_number(name, rhs)
             return _called(names.number)(lhs, scalar=float(rhs))
@@ -56,6 +66,19 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
     return function
 
 
+def on_stored(name: str, lhs: Any, rhs: Any) -> Any:
+    """The binary function ``name`` if an operand is sparse.
+
+    Operands of one shape are not broadcast: their storage types have more rules.
+    """
+    if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
+        elementwise = _ELEMENTWISE.get(name)
+        if elementwise is not None and lhs.shape == rhs.shape:
+            return _called(elementwise)(lhs, rhs)
+        return _called(BINARY[name].arrays)(lhs, rhs)
+    return binary(name)(lhs, rhs)
+
+
 def _require_number(name: str, operand: Any) -> None:
     if not isinstance(operand, numeric_types):
         raise TypeError(f"{name}: operands must be arrays or numbers, got {type(operand)}")
@@ -66,6 +89,8 @@ def _method(name: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
     compute, direct = binary(name), _DIRECT.get(name)
 
     def method(self: NDArray, other: Any) -> Any:
+        if self.is_sparse or (isinstance(other, NDArray) and other.is_sparse):
+            return on_stored(name, other, self) if swapped else on_stored(name, self, other)
         x = self.inner
         y = other.inner if isinstance(other, NDArray) else other
         if direct is not None and is_floating(x.dtype):
@@ -114,7 +139,10 @@ def _in_place(name: str) -> Callable[[NDArray, Any], NDArray]:
 
     def method(self: NDArray, other: Any) -> NDArray:
         found = compute(self, other)
-        self.become(found.inner)
+        if self.is_sparse or found.is_sparse:
+            assign(self, found)
+        else:
+            self.become(found.inner)
         self._origin = getattr(found, "_origin", None)
         return self
 

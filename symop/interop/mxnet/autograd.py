@@ -28,6 +28,7 @@ from symop.autograd import (
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.origins import Variable, entry_of
+from symop.interop.mxnet.sparse_arrays import wrapped
 from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.whole_gradients import attach, differentiable, is_whole, write_given
 
@@ -59,7 +60,7 @@ def _listed(given: Any) -> list[NDArray]:
 
 
 def _inner(arrays: Arrays) -> list[so.NDArray]:
-    return [one.inner for one in _listed(arrays)]
+    return [one.stored for one in _listed(arrays)]
 
 
 def _cotangents(heads: Sequence[so.NDArray], given: Any) -> list[so.NDArray | None] | None:
@@ -73,7 +74,7 @@ def _cotangents(heads: Sequence[so.NDArray], given: Any) -> list[so.NDArray | No
             f"got {len(listed)}"
         )
     return [
-        None if one is None else one.inner.astype(head.dtype, copy=False)
+        None if one is None else one.stored.astype(head.dtype, copy=False)
         for one, head in zip(listed, heads, strict=True)
     ]
 
@@ -101,8 +102,9 @@ def mark_variables(
             if is_whole(one):
                 attach(one, request, slope)
             else:
-                so.autograd.mark_variables([one.inner], [slope.inner], request)
-    for one in given:
+                so.autograd.mark_variables([one.stored], [slope.stored], request)
+    for one, slope in zip(given, slopes, strict=True):
+        one.keep_gradient(slope if slope.is_sparse else None)
         one.forget()
 
 
@@ -166,7 +168,7 @@ def grad(
         raise MXNetError("grad: at least one variable must be given, got none")
     along = _cotangents(inner, head_grads)
     found = so.autograd.grad(inner, targets, along, retain_graph, create_graph, train_mode)
-    return [NDArray(one) for one in found]
+    return [wrapped(one) for one in found]
 
 
 @raising
@@ -189,7 +191,7 @@ def get_symbol(x: NDArray) -> Symbol:
         ['var0', 'tanh0_output', 'broadcast_mul0_output']
     """
     (one,) = _listed(x)
-    if not one.inner.is_recorded or isinstance(one.origin, Variable):
+    if not one.stored.is_recorded or isinstance(one.origin, Variable):
         raise MXNetError("get_symbol: a recorded call must have computed the array, got none")
     return Symbol([entry_of(one.origin)])
 

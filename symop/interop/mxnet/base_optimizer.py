@@ -1,6 +1,7 @@
 """Base classes of optimizers: MXNet's rates, decays and update counts of parameters by index."""
 
 import contextlib
+import functools
 import logging
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -13,6 +14,10 @@ import numpy as np
 from symop.interop.mxnet.classes import Classes
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of, hold_together
+from symop.interop.mxnet.row_steps import run, stepped
+from symop.interop.mxnet.sparse_arrays import zeros_stored
+from symop.interop.mxnet.storage import warn_fallback
+from symop.runtime.donation import DonatingStep
 
 Index = int | str
 Numbers = Sequence[Any]
@@ -176,12 +181,12 @@ class Optimizer:
     def counted_if_changed(self, arrays: Sequence[NDArray]) -> Iterator[None]:
         """A context that updates ``arrays``; restores counts if an error leaves them unchanged."""
         # Strong references to values would force copies instead of donation.
-        old = [weakref.ref(one.value) for one in arrays[:1]]
+        old = [weakref.ref(one.stored.value) for one in arrays[:1] if not one.is_sparse]
         before = {**vars(self), "_index_update_count": dict(self._index_update_count)}
         try:
             yield
         except BaseException:
-            if all(ref() is one.value for ref, one in zip(old, arrays, strict=False)):
+            if all(ref() is one.stored.value for ref, one in zip(old, arrays, strict=False)):
                 vars(self).update(before)
             raise
 
@@ -194,7 +199,8 @@ class Optimizer:
         """Creates the state, with a single-precision copy if ``multi_precision`` requires it."""
         if not self.is_mixed(weight.dtype):
             return self.create_state(index, weight)
-        master = array_of(weight.value.astype(jnp.float32))
+        wide = weight.value.astype(jnp.float32) if not weight.is_sparse else None
+        master = weight.astype(np.float32) if wide is None else array_of(wide)
         return master, self.create_state(index, master)
 
     def is_mixed(self, dtype: Any) -> bool:
@@ -250,11 +256,16 @@ class Formula(Optimizer):
         settings: names of the attributes that ``step`` reads.
         slots: the number of state arrays of a parameter; several form a tuple.
         master_last: whether the single-precision parameter follows the state.
+        on_rows: what a row-sparse gradient does: ``"lazy"`` updates its rows alone if the optimizer
+            has ``lazy_update`` and all rows otherwise, ``"rows"`` always updates its rows alone,
+            ``"stored"`` does so if the parameter is row-sparse, and ``""`` makes it dense, with a
+            warning.
     """
 
     settings: ClassVar[tuple[str, ...]] = ()
     slots: ClassVar[int] = 1
     master_last: ClassVar[bool] = False
+    on_rows: ClassVar[str] = ""
 
     # Methods for subclasses
 
@@ -276,9 +287,15 @@ class Formula(Optimizer):
         raise NotImplementedError(f"{type(self).__name__} must say its step")
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """Creates a state of zeros."""
-        made = [array_of(jnp.zeros(weight.shape, weight.dtype)) for _ in range(self.slots)]
+        """Creates a state of zeros, in the storage type of the parameter where rows are updated."""
+        stype = weight.stype if self._keeps_stype else "default"
+        made = [zeros_stored(stype, weight.shape, weight.dtype) for _ in range(self.slots)]
         return made[0] if self.slots == 1 else tuple(made)
+
+    @property
+    def _keeps_stype(self) -> bool:
+        """Whether states have the storage type of their parameter."""
+        return bool(self.on_rows) and getattr(self, "lazy_update", True)
 
     def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
         """Creates a state of zeros, with the single-precision parameter if it is kept."""
@@ -343,6 +360,10 @@ class Formula(Optimizer):
         """Updates one parameter, or several, given as lists."""
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
+        if any(one.is_sparse for one in (*weight, *grad)):
+            for each in zip(index, weight, grad, state, strict=True):
+                self._update_stored(*each)
+            return
         arrays = [*weight, *jax.tree.leaves(list(state))]
         for array in arrays:
             array.require_changeable()
@@ -352,6 +373,41 @@ class Formula(Optimizer):
             old = [jax.tree.map(lambda one: one.value, own) for own in state]
             new = self._compiled(key)(told(numbers), *given, old)
             hold_together(arrays, jax.tree.leaves(new))
+
+    def _update_stored(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """Updates a parameter of which it, or the gradient, is sparse, by the gradient's rows."""
+        leaves, tree = jax.tree.flatten(state)
+        tables = [weight, *leaves]
+        lazy = self._is_lazy(weight, grad, leaves)
+        with self.counted_if_changed(tables):
+            key, numbers = self.plan([index])
+            step = self._rows_compiled((key, tree), lazy)
+            stepped(tables, grad, told(numbers), step)
+
+    def _is_lazy(self, weight: NDArray, grad: NDArray, states: Sequence[NDArray]) -> bool:
+        """Whether only the rows of the gradient are updated; warns if it becomes dense."""
+        kind = self.on_rows
+        if kind == "stored":
+            kind = "rows" if weight.stype == "row_sparse" else ""
+        if not kind or grad.stype == "csr":
+            stypes = [one.stype for one in (weight, grad, *states)]
+            warn_fallback(f"{type(self).__name__}.update", stypes, weight.stype, level=6)
+            return False
+        alike = all(one.stype == weight.stype for one in states)
+        return alike and (kind == "rows" or getattr(self, "lazy_update", False))
+
+    def _rows_compiled(self, key: Hashable, lazy: bool) -> Any:
+        """The compiled step on the rows of one parameter and its state."""
+        known = self.__dict__.setdefault("_known", {})
+        if (key, lazy) not in known:
+            known[key, lazy] = DonatingStep(functools.partial(run, self._row_step, key, lazy))
+        return known[key, lazy]
+
+    def _row_step(self, key: Any, tables: Sequence[Any], grad: Any, numbers: Any) -> list[Any]:
+        own, tree = key
+        states = tree.unflatten(tables[1:])
+        weights, moved = self.apply(own, numbers, [tables[0]], [grad], [states])
+        return [weights[0], *jax.tree.leaves(moved[0])]
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """``update``, or a subclass's own, in single precision if the parameter is kept so."""

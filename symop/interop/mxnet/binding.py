@@ -11,6 +11,10 @@ from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, Node, argument_names, state_names
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named, zeros_of
+from symop.interop.mxnet.sparse_arrays import zeros_stored
+from symop.interop.mxnet.storage import DEFAULT
+from symop.interop.mxnet.storage_inference import StorageTypes
+from symop.interop.mxnet.stored_executor import executor_of
 
 _REQUESTS = ("null", "write", "write_inplace", "add")
 
@@ -43,7 +47,7 @@ def bind(
         requests = dict.fromkeys(names, "null")
     for name, one in gradients.items():
         _require_like(name, one, arguments[name])
-    return Executor(
+    return executor_of(
         heads,
         arguments,
         {name: gradients.get(name) for name in names},
@@ -67,6 +71,7 @@ def simple_bind(
     shapes: Mapping[str, Sequence[int]],
     ctx: Any = None,
     groups: Groups = None,
+    stype_dict: Mapping[str, str] | None = None,
 ) -> Executor:
     """Creates an executor over zeros; see ``Symbol.simple_bind``.
 
@@ -83,19 +88,29 @@ def simple_bind(
     _require_shapes(types, [name for name in told if name not in variables])
     _warn_unknown("simple_bind: shapes and dtypes", told, list(variables), 4)
     places = places_of(variables.values(), ctx, groups)
+    stypes = StorageTypes(heads, stype_dict or {})
     arrays = {
-        name: zeros_of(*types.type(node), name, places[name]) for name, node in variables.items()
+        name: zeros_at(stypes.of((node, 0)), types.type(node), name, places[name])
+        for name, node in variables.items()
     }
     arguments = {name: arrays[name] for name in argument_names(heads)}
-    requests = _requests(grad_req, list(arguments))
+    requests, kinds = _requests(grad_req, list(arguments)), stypes.gradients()
     gradients = {
         name: None
         if requests[name] == "null"
-        else zeros_of(one.shape, one.dtype, name, places[name])
+        else zeros_at(kinds[name], (one.shape, one.dtype), name, places[name])
         for name, one in arguments.items()
     }
     states = {name: arrays[name] for name in state_names(heads)}
-    return Executor(heads, arguments, gradients, requests, states, existing(ctx))
+    return executor_of(heads, arguments, gradients, requests, states, existing(ctx))
+
+
+def zeros_at(stype: str, type: tuple[Any, Any], name: str, place: Context | None) -> NDArray:
+    """Zeros of a storage type, and of shape and dtype ``type``, on the device ``place``."""
+    if stype == DEFAULT:
+        return zeros_of(*type, name, place)
+    shape, dtype = type
+    return zeros_stored(stype, tuple(shape), dtype, place)
 
 
 def evaluated(heads: Sequence[Entry], given: Mapping[str, Any]) -> list[NDArray]:

@@ -26,6 +26,7 @@ from symop.interop.mxnet.ndarray import (
     raising,
     zeros_of,
 )
+from symop.interop.mxnet.sparse_arrays import assign, zeros_stored
 from symop.interop.mxnet.translating import translated
 from symop.interop.mxnet.watching import Monitor, Values, watch_gradients, watched_values
 from symop.interop.mxnet.writing import written
@@ -73,7 +74,7 @@ class Executor:
         self._outputs: list[NDArray] | None = None
         self._heads, self._requests = list(heads), dict(requests)
         self._ctx = current_context() if ctx is None else ctx
-        self._places = _places([*arguments.values(), *states.values()], self._ctx)
+        self._places = places([*arguments.values(), *states.values()], self._ctx)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
         self._written = written(self.graph)
         self._moving = self._differentiable()
@@ -168,6 +169,11 @@ class Executor:
         return list(self.aux_dict.values())
 
     @property
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the outputs."""
+        return [node.type.shape for node in self.graph.nodes]
+
+    @property
     def output_dict(self) -> dict[str, NDArray]:
         """The results of the last ``forward``, by name."""
         return dict(zip(self._names, self.outputs, strict=False))
@@ -182,7 +188,7 @@ class Executor:
         """
         require_known("forward: names", kwargs, self.arg_dict)
         for name, one in kwargs.items():
-            _write(name, self.arg_dict[name], one)
+            write_named(name, self.arg_dict[name], one)
         inner = self._inner
         inner.arg_dict.update(self._values(self.arg_dict))
         inner.aux_dict.update(self._values(self.aux_dict))
@@ -255,23 +261,30 @@ class Executor:
         Raises:
             MXNetError: another one is missing.
         """
-        nodes = self.graph.nodes
+        types = self._output_types()
         given = [
-            one is not None and one.shape == n.type.shape
-            for one, n in zip(heads, nodes, strict=True)
+            one is not None and one.shape == shape
+            for one, (shape, _) in zip(heads, types, strict=True)
         ]
         if all(given):
             return list(heads)
         completed = list(heads)
-        for i, (node, read) in enumerate(zip(nodes, self._inner.read_cotangents(), strict=True)):
+        for i, (type, read) in enumerate(zip(types, self._read_cotangents(), strict=True)):
             if heads[i] is None and read:
                 raise MXNetError(
                     f"backward: out_grads must be given for {self._names[i]!r}, which is not a "
                     "loss, got none; mx.sym.make_loss makes one"
                 )
             if not read:  # that of a loss layer may have any shape
-                completed[i] = filled(node.type.shape, 0, node.type.dtype)
+                completed[i] = filled(type[0], 0, type[1])
         return completed
+
+    def _output_types(self) -> list[tuple[Shape, Any]]:
+        return [(node.type.shape, node.type.dtype) for node in self.graph.nodes]
+
+    def _read_cotangents(self) -> list[bool]:
+        """Whether a gradient depends on the cotangent of each output."""
+        return self._inner.read_cotangents()
 
     # Parameters and shapes
 
@@ -291,7 +304,7 @@ class Executor:
                 require_known("copy_params_from: names", given, own)
             for name, one in given.items():
                 if name in own:
-                    _write(name, own[name], one)
+                    write_named(name, own[name], one)
 
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
@@ -311,8 +324,7 @@ class Executor:
         """
         require_known("reshape: names", kwargs, [*self.arg_dict, *self.aux_dict])
         kept = {name: as_shape(name, shape) for name, shape in kwargs.items()}
-        types = Inference(self._heads, kept, {n: a.dtype for n, a in self.arg_dict.items()})
-        shapes = {node.name: types.type(node)[0] for node in types.variables()}
+        shapes = self._shapes_with(kept)
 
         def like(name: str, old: NDArray) -> NDArray:
             new = shapes[name]
@@ -330,7 +342,7 @@ class Executor:
                 )
             return _resized(name, old, new)
 
-        result = Executor(
+        result = type(self)(
             self._heads,
             {name: like(name, one) for name, one in self.arg_dict.items()},
             {n: None if one is None else like(n, one) for n, one in self.grad_dict.items()},
@@ -340,10 +352,17 @@ class Executor:
         )
         result.copy_monitor(self)
         result._outputs = [
-            _resized(name, old, node.type.shape)
-            for name, old, node in zip(self._names, self.outputs, result.graph.nodes, strict=True)
+            _resized(name, old, shape)
+            for name, old, shape in zip(
+                self._names, self.outputs, result.output_shapes, strict=True
+            )
         ]
         return result
+
+    def _shapes_with(self, given: Mapping[str, Shape]) -> dict[str, Shape]:
+        """The shapes of all arrays, inferred from given ones."""
+        types = Inference(self._heads, given, {n: a.dtype for n, a in self.arg_dict.items()})
+        return {node.name: types.type(node)[0] for node in types.variables()}
 
     def debug_str(self) -> str:
         """The graph as text, and the memory of outputs and of values kept for ``backward``."""
@@ -377,7 +396,7 @@ class Executor:
         self._watched = values, is_train
 
 
-def _places(arrays: Sequence[NDArray], ctx: Context) -> jax.Device | None:
+def places(arrays: Sequence[NDArray], ctx: Context) -> jax.Device | None:
     """The device that computes, if arrays are on several devices; None otherwise."""
     devices = {one.context.device for one in arrays}
     if len(devices) < 2:
@@ -386,24 +405,34 @@ def _places(arrays: Sequence[NDArray], ctx: Context) -> jax.Device | None:
 
 
 def _resized(name: str, old: NDArray, shape: Shape) -> NDArray:
-    """``old`` in another shape: its first entries, or zeros if it is too small."""
+    """``old`` in another shape: its first entries, or zeros if it is too small or sparse."""
     if old.shape == shape:
         return old
+    if old.is_sparse:
+        return zeros_stored(old.stype, shape, old.dtype, old.context)
     if math.prod(shape) > old.size:
         return zeros_of(shape, old.dtype, name)
     return resized(old, shape)
 
 
-def _write(name: str, own: NDArray, value: Any) -> None:
-    """Writes ``value`` to ``own``, cast to its dtype.
+def write_named(name: str, own: NDArray, value: Any) -> None:
+    """Writes ``value`` to ``own``, cast to its dtype and storage type, and on its device.
 
     Raises:
         MXNetError: ``value`` is not an array, or has another shape.
     """
-    given = array_named(name, value).value
+    given = array_named(name, value)
     if given.shape != own.shape:
         raise MXNetError(f"{name}: the shape must be {own.shape}, got {given.shape}")
-    own.hold(on_device_of(own, given.astype(own.dtype)))
+    if own.is_sparse or given.is_sparse:
+        assign_near(own, given)
+    else:
+        own.hold(on_device_of(own, given.value.astype(own.dtype)))
+
+
+def assign_near(own: NDArray, source: NDArray) -> None:
+    """Writes ``source``, of any storage type and on any device, to ``own``."""
+    assign(own, source.as_in_context(own.context))
 
 
 def on_device_of(own: NDArray, value: Any) -> Any:

@@ -11,12 +11,14 @@ from symop.interop.mxnet.batches import (
     ResizeIter,
 )
 from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.libsvm import LibSVMIter
 
 __all__ = [
     "CSVIter",
     "DataBatch",
     "DataDesc",
     "DataIter",
+    "LibSVMIter",
     "MNISTIter",
     "NDArrayIter",
     "PrefetchingIter",

@@ -1,14 +1,20 @@
 """``mx.kvstore``: key-value stores of one process."""
 
+import functools
 from collections.abc import Callable, Sequence
+from operator import add
 from typing import Any
 
 import jax
+import numpy as np
 
+import symop as so
 from symop.interop.mxnet.base_optimizer import Optimizer
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.kvstore_base import KVStoreBase, TestStore
 from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, assign
+from symop.interop.mxnet.storage import ROW_SPARSE
 from symop.interop.mxnet.updater import Updater, get_updater
 from symop.io.files import write_atomically
 
@@ -68,7 +74,7 @@ class KVStore(KVStoreBase):
         for one, _ in pairs:
             if one in self._stored:
                 raise MXNetError(f"init: a key must be new, got {one!r}")
-        self._stored |= {one: array_of(arrays[0].value) for one, arrays in pairs}
+        self._stored |= {one: _copied(arrays[0]) for one, arrays in pairs}
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
         """Replaces or updates stored arrays, each by the sum of arrays.
@@ -97,14 +103,68 @@ class KVStore(KVStoreBase):
     ) -> None:
         """Writes stored arrays to the given arrays.
 
+        Args:
+            key: one key or a list.
+            out: an array for each key, or a list of arrays.
+            priority: has no effect.
+            ignore_sparse: whether sparse arrays stay as they are; ``row_sparse_pull`` fills them.
+
         Raises:
             MXNetError: a key does not exist.
         """
-        del priority, ignore_sparse
+        del priority
         for one, arrays in _pairs(key, out):
             for array in arrays:
-                value = self._of(one).value.astype(array.dtype)
+                stored = self._of(one)
+                if array.is_sparse or stored.is_sparse:
+                    if not (array.is_sparse and ignore_sparse):
+                        assign(array, stored)
+                    continue
+                value = stored.value.astype(array.dtype)
                 array.hold(jax.device_put(value, *array.value.devices()))
+
+    def row_sparse_pull(
+        self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None
+    ) -> None:
+        """Writes some rows of stored row-sparse arrays to the given row-sparse arrays.
+
+        Args:
+            key: one key or a list.
+            out: a row-sparse array for each key, or a list of arrays.
+            priority: has no effect.
+            row_ids: the rows for each array, in any order; one array of rows is for all.
+
+        Raises:
+            MXNetError: a key does not exist, or an array is not row-sparse.
+
+        Example:
+            >>> import symop.interop.mxnet as mx
+            >>> store, out = mx.kv.create(), mx.nd.sparse.zeros("row_sparse", (3, 2))
+            >>> store.init("w", mx.nd.ones((3, 2)).tostype("row_sparse"))
+            >>> store.row_sparse_pull("w", out=out, row_ids=mx.nd.array([2, 0, 2]))
+            >>> out.indices.asnumpy().tolist()
+            [0, 2]
+        """
+        del priority
+        pairs = _pairs(key, out)
+        if row_ids is None:
+            raise MXNetError("row_sparse_pull: row_ids must be given, got None")
+        told = [row_ids] if isinstance(row_ids, NDArray) else list(row_ids)
+        each = [(one, array) for one, arrays in pairs for array in arrays]
+        rows = told * len(each) if len(told) == 1 else told
+        if len(rows) != len(each):
+            raise MXNetError(
+                f"row_sparse_pull: row_ids must be one for each of {len(each)}, got {len(rows)}"
+            )
+        for (one, array), numbers in zip(each, rows, strict=True):
+            stored = self._of(one)
+            if array.stype != ROW_SPARSE or not isinstance(stored, RowSparseNDArray):
+                raise MXNetError(
+                    f"row_sparse_pull: arrays must be row_sparse, got {array.stype} for a stored "
+                    f"{stored.stype} array"
+                )
+            chosen = np.unique(numbers.asnumpy().astype(np.int64))
+            array.become(stored.restricted(chosen).stored)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Calls ``push``, then ``pull`` to ``out``, or to the pushed arrays by default."""
@@ -156,8 +216,19 @@ def _pairs(key: Any, value: Any) -> list[tuple[Key, Sequence[NDArray]]]:
     ]
 
 
+def _copied(array: NDArray) -> NDArray:
+    """A copy of an array, which keeps its storage type."""
+    if array.is_sparse:
+        with so.autograd.pause():
+            return array.copy()
+    return array_of(array.value)
+
+
 def _total(arrays: Sequence[NDArray]) -> NDArray:
     """The sum of arrays."""
+    if any(one.is_sparse for one in arrays):
+        with so.autograd.pause():
+            return _copied(arrays[0]) if len(arrays) == 1 else functools.reduce(add, arrays)
     total = arrays[0].value
     for more in arrays[1:]:
         total = total + jax.device_put(more.value, *total.devices())

@@ -33,7 +33,7 @@ class LARS(Formula):
 
     Args:
         momentum: the decay factor of the velocity.
-        lazy_update: has no effect: gradients are dense.
+        lazy_update: has no effect: row-sparse gradients are made dense.
         eta: a factor of the scaled rates.
         eps: a constant added to the norm of the gradient.
         momentum_correction: whether the velocity is scaled.

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from registry.values import SelectedRows
-from symop.eager.ndarray import array_of as eager
-from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.parameters import load_params as read_params
 from symop.interop.mxnet.parameters import save_params as write_params
 from symop.interop.mxnet.parameters import split_params
+from symop.interop.mxnet.sparse import CSRArray
+from symop.interop.mxnet.sparse_arrays import BaseSparseNDArray
+from symop.interop.mxnet.sparse_creation import csr_of, row_sparse_of
 from symop.interop.mxnet.symbol import Symbol, load
 
 Params = dict[str, NDArray]
@@ -36,34 +37,36 @@ def save_arrays(path: str, arg_params: Mapping[str, Any], aux_params: Mapping[st
     """Writes parameters and auxiliary states to a ``.params`` file."""
     named = {f"arg:{name}": one for name, one in arg_params.items()}
     named |= {f"aux:{name}": one for name, one in aux_params.items()}
-    plain = {k: one.value if isinstance(one, NDArray) else one for k, one in named.items()}
-    write_params(path, plain)
+    write_params(path, {name: _plain(one) for name, one in named.items()})
+
+
+def _plain(one: Any) -> Any:
+    """The components of a sparse array, or the value of a dense one."""
+    if isinstance(one, BaseSparseNDArray):
+        return one.parts()
+    return one.value if isinstance(one, NDArray) else one
 
 
 def load_arrays(path: str) -> tuple[Params, Params]:
     """Reads a file written by ``save_arrays``; skips arrays that were never filled.
 
     Raises:
-        MXNetError: a name lacks the prefix ``arg:`` or ``aux:``, or an array is csr.
+        MXNetError: a name lacks the prefix ``arg:`` or ``aux:``.
         MXNetFormatError: the file is damaged.
         OSError: the file cannot be read.
     """
     arg_params, aux_params = split_params(read_params(path))
-    return _held(path, arg_params), _held(path, aux_params)
+    return _held(arg_params), _held(aux_params)
 
 
-def _held(path: str, params: Mapping[str, Any]) -> Params:
-    return {name: _array(path, name, one) for name, one in params.items() if one is not None}
+def _held(params: Mapping[str, Any]) -> Params:
+    return {name: _array(one) for name, one in params.items() if one is not None}
 
 
-def _array(path: str, name: str, value: Any) -> NDArray:
+def _array(value: Any) -> NDArray:
     if isinstance(value, SelectedRows):
-        return NDArray(eager(value))
-    if not hasattr(value, "__array__"):
-        raise MXNetError(
-            f"{path}: {name!r} must be dense or row-sparse, got {type(value).__name__}"
-        )
-    return array_of(value)
+        return row_sparse_of(value)
+    return csr_of(value) if isinstance(value, CSRArray) else array_of(value)
 
 
 def save_checkpoint(

@@ -45,10 +45,12 @@ class _Moments(Formula):
 class Adam(_Moments):
     """Adam; ``epsilon`` is added before the correction of the second moment, not after."""
 
+    on_rows = "lazy"
+
     def __init__(self, *args: Any, lazy_update: bool = True, **kwargs: Any) -> None:
         """See ``Optimizer``; ``learning_rate``, ``beta1``, ``beta2`` and ``epsilon`` come first.
 
-        ``lazy_update`` has no effect: gradients are dense.
+        ``lazy_update``: whether a row-sparse gradient updates its rows alone.
         """
         super().__init__(*args, **kwargs)
         self.lazy_update = lazy_update

@@ -15,6 +15,7 @@ import numpy as _np
 import symop as _so
 from registry.values import SelectedRows as _SelectedRows
 from symop.interop.mxnet import sparse_arrays as _sparse
+from symop.interop.mxnet import sparse_creation as _creation
 from symop.interop.mxnet.array_calls import caller as _caller
 from symop.interop.mxnet.array_contrib import FUNCTIONS as _CONTRIB
 from symop.interop.mxnet.array_memory import from_numpy
@@ -67,12 +68,12 @@ def array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
         <NDArray 3 @cpu(0)>
     """
     if isinstance(source_array, NDArray):
-        if source_array.stype != "default":
-            return _sparse_array(source_array, ctx, dtype)
+        if source_array.is_sparse:
+            return _creation.array(source_array, ctx, dtype)
         made = source_array.astype(dtype or source_array.dtype)
         return made if ctx is None else made.as_in_context(ctx)
     if hasattr(source_array, "tocsr"):
-        return _sparse_array(source_array, ctx, dtype)
+        return _creation.array(source_array, ctx, dtype)
     try:
         given = _np.array(source_array, _np.float32 if dtype is None else dtype)
     except (TypeError, ValueError) as error:
@@ -92,9 +93,11 @@ def zeros(
     Raises:
         MXNetError: a length is not positive, outside of ``mx.np_shape()``.
     """
+    if stype not in (None, "default"):
+        return _creation.zeros(stype, shape, ctx, dtype)
     _require_filled("zeros", shape)
     made: NDArray = _called("_zeros")(shape=shape, ctx=ctx, dtype=dtype, **others)
-    return made if stype is None else _sparse.as_stored(made, stype)
+    return made
 
 
 def empty(shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None) -> NDArray:
@@ -215,7 +218,8 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: _Any = None) -> tuple
 
 def cast_storage(data: NDArray, stype: str) -> NDArray:
     """The array in the storage type ``"default"``, ``"row_sparse"`` or ``"csr"``."""
-    return _sparse.as_stored(data, stype)
+    result: NDArray = _called("cast_storage")(data, stype=stype)
+    return result
 
 
 true_divide = _binary("divide")
@@ -270,32 +274,13 @@ def _unpacked(one: _Any) -> _Any:
     if one is None:
         return None
     if isinstance(one, _SelectedRows):
-        return _sparse.row_sparse_of(one)
+        return _creation.row_sparse_of(one)
     if isinstance(one, _CSRArray):
-        return _sparse.csr_of(one)
+        return _creation.csr_of(one)
     return _made(_jnp.asarray(one), None)
 
 
 # Namespaces ------------------------------------------------------------------------------------
-
-
-def _sparse_array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
-    """An array with the storage type of ``source_array``, a sparse ``mx.nd`` or SciPy array."""
-    if isinstance(source_array, RowSparseNDArray):
-        return _sparse.row_sparse_array(source_array, ctx=ctx, dtype=dtype)
-    return _sparse.csr_matrix(source_array, ctx=ctx, dtype=dtype)
-
-
-def _sparse_zeros(
-    stype: str, shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any
-) -> NDArray:
-    """Zeros in the storage type ``stype``."""
-    return zeros(shape, ctx, dtype, stype, **others)
-
-
-def _retain(data: RowSparseNDArray, indices: NDArray) -> RowSparseNDArray:
-    """The rows ``indices`` of ``data``."""
-    return data.retain(indices)
 
 
 def _namespace(name: str, prefix: str, functions: _Mapping[str, _Any] | None = None) -> _Namespace:
@@ -311,15 +296,18 @@ sparse = _namespace(
     "sparse",
     "",
     {
+        "BaseSparseNDArray": _sparse.BaseSparseNDArray,
         "CSRNDArray": CSRNDArray,
         "RowSparseNDArray": RowSparseNDArray,
-        "array": _sparse_array,
+        "adagrad_update": _called("_sparse_adagrad_update"),
+        "array": _creation.array,
         "cast_storage": cast_storage,
-        "csr_matrix": _sparse.csr_matrix,
-        "empty": _sparse_zeros,
-        "retain": _retain,
-        "row_sparse_array": _sparse.row_sparse_array,
-        "zeros": _sparse_zeros,
+        "csr_matrix": _creation.csr_matrix,
+        "empty": _creation.empty,
+        "retain": _called("_sparse_retain"),
+        "row_sparse_array": _creation.row_sparse_array,
+        "square_sum": _called("_square_sum"),
+        "zeros": _creation.zeros,
         **{name: _binary(name) for name in ("add", "subtract", "multiply", "divide")},
     },
 )

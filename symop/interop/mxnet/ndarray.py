@@ -6,7 +6,7 @@ import math
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ import numpy as np
 
 import symop as so
 from registry.errors import BoundsError, SymopError
+from registry.types import OpReqType
 from registry.values import SelectedRows
 from symop.eager.array_protocols import answers_for
 from symop.interop.mxnet.array_indices import assigned, entries_of
@@ -75,19 +76,26 @@ class NDArray(Viewed):
         ([[6.0, 6.0], [4.0, 5.0]], (1,))
     """
 
-    __slots__ = ("_origin", "_twin", "_used")
+    __slots__ = ("_gradient", "_origin", "_twin", "_used")
     _origin: Origin | None
     _twin: so.NDArray | None
     _used: "weakref.ref[Any] | None"
     HOOKS = HOOKS.union(
         IN_PLACE,
         {"T", "broadcast_to", "broadcast_like", "slice_assign", "slice_assign_scalar", "tostype"},
+        {"gradient_like"},
     )
+    is_sparse: ClassVar[bool] = False
+    _gradient: "NDArray"
     __array_priority__ = 1000.0
     __hash__ = object.__hash__
     if TYPE_CHECKING:  # operators attached by array_operators and array_methods
 
         def __getattr__(self, name: str) -> Any: ...
+
+        gradient_like: Callable[[str], "NDArray"]
+        expose: Callable[[], None]
+
         def __neg__(self) -> "NDArray": ...
         def __abs__(self) -> "NDArray": ...
         def __add__(self, other: Any) -> "NDArray": ...
@@ -103,7 +111,11 @@ class NDArray(Viewed):
         """The JAX array that it currently holds."""
         return self.inner.value
 
-    def hold(self, value: jax.Array | SelectedRows) -> None:
+    def dense(self) -> so.NDArray:
+        """The dense eager array, recorded if this one is."""
+        return self.inner
+
+    def hold(self, value: jax.Array) -> None:
         """Replaces the value; shape and dtype must not change."""
         self.inner.take_over(so.NDArray(value))
         self.tell()
@@ -163,13 +175,17 @@ class NDArray(Viewed):
     @property
     def stype(self) -> str:
         """The storage type: ``"default"``, ``"row_sparse"`` or ``"csr"``."""
-        return "row_sparse" if isinstance(self.value, SelectedRows) else "default"
+        return "default"
+
+    @property
+    def stored(self) -> so.NDArray:
+        """The eager array that stands for this one on the tape."""
+        return self.inner
 
     @property
     def context(self) -> Context:
         """The device of the array."""
-        value = self.value
-        return context_of((value.values if isinstance(value, SelectedRows) else value).device)
+        return context_of(self.value.device)
 
     @property
     def ctx(self) -> Context:
@@ -323,7 +339,7 @@ class NDArray(Viewed):
     def __setitem__(self, index: Any, value: Any) -> None:
         entries = entries_of(index)
         if isinstance(value, NDArray):
-            value = value.inner
+            value = value.dense()
         self._put(entries, value)
         self.tell()
 
@@ -348,17 +364,39 @@ class NDArray(Viewed):
 
     @raising
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
-        """Attaches a dense gradient with the request ``"write"``, ``"add"`` or ``"null"``.
+        """Attaches a gradient with the request ``"write"``, ``"add"`` or ``"null"``.
+
+        Args:
+            grad_req: the request.
+            stype: the storage type of the gradient; defaults to that of the array.
 
         Raises:
-            MXNetError: the request is unknown.
+            MXNetError: request or storage type is unknown, or the gradient of integers is sparse.
         """
-        del stype
-        if is_whole(self):
+        kind = self.stype if stype is None else stype
+        held = None if kind == "default" else self.gradient_like(kind)
+        if is_whole(self) and held is None and not self.is_sparse:
             attach(self, grad_req)
         else:
-            self.inner.attach_grad(grad_req)
+            self.stored.attach_grad(grad_req)
+        self.keep_gradient(held)
         self.forget()
+
+    def keep_gradient(self, held: "NDArray | None") -> None:
+        """Makes ``held``, a sparse array, the place of the gradient; None for a dense one."""
+        if held is None or self.stored.grad_req is OpReqType.NULL:
+            if hasattr(self, "_gradient"):
+                del self._gradient
+            return
+        self._gradient = held
+        if self.stored.grad_req is OpReqType.ADD:
+            held.expose()
+        self.stored.grad = held.stored
+
+    @property
+    def grad_stype(self) -> str:
+        """The storage type of the gradient; ``"default"`` without one."""
+        return self._gradient.stype if hasattr(self, "_gradient") else "default"
 
     @property
     def grad(self) -> "NDArray | None":
@@ -367,10 +405,18 @@ class NDArray(Viewed):
             whole: NDArray | None = gradient_of(self)
             return whole
         untold = self._written_gradient is None
-        found = self.inner.grad
-        if untold and found is not None:  # zeros, which no backward pass wrote
+        found = self.stored.grad
+        if found is None:
+            return None
+        if untold:  # zeros, which no backward pass wrote
             self._fresh_grad = False
-        return None if found is None else NDArray(found)
+        if hasattr(self, "_gradient") and self._gradient.stored is found:
+            return self._gradient
+        if isinstance(found.value, SelectedRows):  # a sparse gradient of a dense request
+            fresh = self._fresh_grad
+            found.take_over(found.to_dense())
+            self._fresh_grad = fresh
+        return NDArray(found)
 
     def forget(self) -> None:
         """Makes the array a variable of the calls that follow, with a gradient not yet computed."""
@@ -410,7 +456,7 @@ class NDArray(Viewed):
     ) -> None:
         """Calls ``mx.autograd.backward`` on this array."""
         head = differentiable(self)
-        given = None if out_grad is None else out_grad.inner.astype(head.dtype, copy=False)
+        given = None if out_grad is None else out_grad.dense().astype(head.dtype, copy=False)
         head.backward(given, retain_graph, train_mode)
         write_given()
 

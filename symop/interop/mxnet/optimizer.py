@@ -63,12 +63,14 @@ class SGD(Formula):
 
     Args:
         momentum: the decay factor of the velocity; no velocity is kept if it is zero.
-        lazy_update: has no effect: gradients are dense.
+        lazy_update: whether a row-sparse gradient updates its rows alone, without the decay and
+            the momentum of the others.
         **kwargs: see ``Optimizer``.
     """
 
     settings = ("momentum",)
     master_last = True
+    on_rows = "lazy"
     moving: ClassVar[Callable[..., Found]] = staticmethod(sgd_mom_update)
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
@@ -91,6 +93,7 @@ class SGD(Formula):
 class NAG(SGD):
     """Gradient descent with Nesterov's momentum."""
 
+    on_rows = ""
     moving = staticmethod(nag_mom_update)
 
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import jax.numpy as jnp
-
 from symop.interop.mxnet.base_optimizer import Formula, Found, How, Index, Numbers, register
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ops.adaptive_optimizers import group_adagrad_update
+from symop.interop.mxnet.sparse_arrays import zeros_stored
 
 
 @register
@@ -15,6 +14,7 @@ class GroupAdaGrad(Formula):
     """Adagrad with one rate for each row of a parameter, which must not have weight decay."""
 
     settings = ("float_stable_eps",)
+    on_rows = "rows"
 
     def __init__(self, eps: float = 1e-5, **kwargs: Any) -> None:
         """See ``Optimizer``; ``eps`` is added to the mean squares."""
@@ -29,7 +29,7 @@ class GroupAdaGrad(Formula):
         """
         if weight.ndim != 2:
             raise MXNetError(f"GroupAdaGrad: parameters must have 2 axes, got {weight.shape}")
-        return array_of(jnp.zeros((weight.shape[0], 1), weight.dtype))
+        return zeros_stored(weight.stype, (weight.shape[0], 1), weight.dtype)
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
         """``_contrib_group_adagrad_update``.

@@ -27,6 +27,7 @@ class Ftrl(Formula):
 
     settings = ("lamda1", "beta")
     slots = 2
+    on_rows = "stored"
 
     def __init__(
         self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any
@@ -47,6 +48,7 @@ class AdaGrad(Formula):
     """Adagrad with decoupled weight decay."""
 
     settings = ("float_stable_eps",)
+    on_rows = "rows"
 
     def __init__(self, eps: float = 1e-7, **kwargs: Any) -> None:
         """See ``Optimizer``; ``eps`` is added to the squares."""

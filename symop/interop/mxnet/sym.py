@@ -9,6 +9,7 @@ from symop.interop.mxnet.errors import MXNetError as _MXNetError
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.operators import Operator as _Operator
+from symop.interop.mxnet.operators import find as _find
 from symop.interop.mxnet.samplers import samplers as _samplers
 from symop.interop.mxnet.symbol import Symbol, load, load_json
 from symop.interop.mxnet.symbol_making import Group, Variable, var
@@ -134,7 +135,17 @@ contrib = _Namespace(
         **_updates(_called, _scale),
     },
 )
-op = _internal = sparse = _Namespace("mx.sym.op", "", _caller)
+op = _internal = _Namespace("mx.sym.op", "", _caller)
+sparse = _Namespace(
+    "mx.sym.sparse",
+    "",
+    _caller,
+    {
+        "adagrad_update": _caller(_find("_sparse_adagrad_update"), "adagrad_update"),
+        "retain": _caller(_find("_sparse_retain"), "retain"),
+        "square_sum": _caller(_find("_square_sum"), "square_sum"),
+    },
+)
 
 
 def __getattr__(name: str) -> _Callable[..., Symbol]:

@@ -24,6 +24,7 @@ from symop.interop.mxnet.graph import (
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.np_shapes import is_np_shape, is_told, shown
 from symop.interop.mxnet.partial_shapes import Partial
+from symop.interop.mxnet.storage_inference import StorageTypes
 from symop.interop.mxnet.symbol_json import HIDDEN, LIMIT, decode, encode
 from symop.interop.mxnet.translating import as_function, translated
 from symop.io.files import PathLike, read_bounded, write_atomically
@@ -33,7 +34,7 @@ ARRAYS_ONLY = (
     "__bool__", "as_in_context", "asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read"
 )  # fmt: skip
 """Methods of arrays that symbols refuse."""
-_PLACING = ("stype_dict", "shared_arg_names", "shared_exec", "shared_buffer")
+_PLACING = ("shared_arg_names", "shared_exec", "shared_buffer")
 Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 
 
@@ -256,6 +257,32 @@ class Symbol:
 
         return self._listed(types, scalar)
 
+    def infer_storage_type(self, *args: Any, **kwargs: Any) -> Inferred:
+        """Storage types of arguments, outputs and auxiliary states.
+
+        Args:
+            *args: storage types of arguments, in order; those of variables are the default.
+            **kwargs: the same by name.
+
+        Raises:
+            MXNetError: a storage type is unknown.
+
+        Example:
+            >>> import symop.interop.mxnet as mx
+            >>> net = mx.sym.dot(mx.sym.var("x"), mx.sym.var("w"), transpose_a=True)
+            >>> net.infer_storage_type(x="csr")[:2]
+            (['csr', 'default'], ['row_sparse'])
+        """
+        given = self._given("infer_storage_type", args, kwargs)
+        types = StorageTypes(self.heads, {n: one for n, one in given.items() if one is not None})
+        states = state_ids(types.nodes)
+        variables = [node for node in types.nodes if node.is_variable]
+        return (
+            [types.of((node, 0)) for node in variables if id(node) not in states],
+            [types.of(entry) for entry in self.heads],
+            [types.of((node, 0)) for node in variables if id(node) in states],
+        )
+
     def _given(self, what: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The given values of variables: arguments in order, or any by name."""
         require_known(f"{what}: names", kwargs, self.list_inputs())
@@ -352,6 +379,7 @@ class Symbol:
         ctx: Any = None,
         grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
+        stype_dict: Mapping[str, str] | None = None,
         group2ctx: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Executor:
@@ -361,13 +389,15 @@ class Symbol:
             ctx: the device of arrays; JAX's default device if it does not exist.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
             type_dict: dtypes by name.
+            stype_dict: storage types by name; they override those of the variables.
             group2ctx: devices of the arrays whose variables have the attribute ``ctx_group``, by
                 its value.
             **kwargs: shapes by name; MXNet's options for placement and memory sharing have no
                 effect.
         """
         shapes = {key: one for key, one in kwargs.items() if key not in _PLACING}
-        return binding.simple_bind(self.heads, grad_req, type_dict, shapes, ctx, group2ctx)
+        given = type_dict, shapes, ctx, group2ctx, stype_dict
+        return binding.simple_bind(self.heads, grad_req, *given)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """The outputs for given arrays."""

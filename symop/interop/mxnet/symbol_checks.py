@@ -42,6 +42,13 @@ def _array(value: Any, dtype: Any) -> NDArray:
     return array_of(plain, plain.dtype if dtype == "asnumpy" else dtype)
 
 
+def _gradient(before: Any, dtype: Any, stypes: Any, name: str) -> NDArray:
+    """An array for a gradient, with the given contents, in the storage type given by name."""
+    stype = (stypes or {}).get(name) or "default"
+    made: NDArray = array_of(before, dtype).tostype(stype)
+    return made
+
+
 def _dtype(given: Any) -> Any:
     """The dtype of a check; float64 requires JAX's 64-bit mode.
 
@@ -128,13 +135,12 @@ def check_numeric_gradient(
         grad_nodes: names of the checked arguments, or a request for each; defaults to all.
         use_forward_train: whether differences are computed in training mode.
         ctx: has no effect.
-        grad_stype_dict: has no effect.
+        grad_stype_dict: storage types of gradients by name.
         dtype: the dtype of the arrays; defaults to float32.
 
     Raises:
         AssertionError: they differ.
     """
-    del grad_stype_dict
     dtype = _dtype(dtype)
     arrays = _located(sym.list_arguments(), location, dtype)
     states = _located(sym.list_auxiliary_states(), aux_states, dtype)
@@ -147,9 +153,9 @@ def check_numeric_gradient(
     executor = symbols.make_loss(symbols.elemwise_mul(sym, symbols.var(_WAY))).bind(
         ctx,
         arrays,
-        {name: array_of(one, dtype) for name, one in before.items()},
+        {name: _gradient(one, dtype, grad_stype_dict, name) for name, one in before.items()},
         requests | {_WAY: "write"},
-        {name: array_of(one) for name, one in states.items()},
+        {name: one.copy() for name, one in states.items()},
     )
     executor.forward(is_train=True)
     executor.backward()
@@ -246,20 +252,21 @@ def check_symbolic_backward(
         aux_states: arrays of its auxiliary states.
         grad_req: gradient requests, for all, in order or by name.
         ctx: has no effect.
-        grad_stypes: has no effect.
+        grad_stypes: storage types of gradients by name.
         equal_nan: see ``assert_almost_equal``.
         dtype: the dtype of the arrays; defaults to float32. ``"asnumpy"`` keeps their dtypes.
 
     Returns:
         The gradients.
     """
-    del grad_stypes
     dtype, names = _dtype(dtype), sym.list_arguments()
     arrays = _located(names, location, dtype)
     states = _located(sym.list_auxiliary_states(), aux_states, dtype)
     wanted, requests = _by_argument(names, expected), _by_argument(names, grad_req)
     before = {name: np.random.normal(size=np.shape(one)) for name, one in wanted.items()}
-    held = {name: array_of(one, arrays[name].dtype) for name, one in before.items()}
+    held = {
+        name: _gradient(one, arrays[name].dtype, grad_stypes, name) for name, one in before.items()
+    }
     executor = sym.bind(ctx, arrays, held, requests, states)
     executor.forward(is_train=True)
     if isinstance(out_grads, Mapping):

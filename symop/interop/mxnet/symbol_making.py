@@ -11,6 +11,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, describe_initial
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.scopes import current_attributes, current_names
+from symop.interop.mxnet.storage import NUMBERS, require_stype
 from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.symbol_json import HIDDEN
 
@@ -52,7 +53,7 @@ def var(
         "__wd_mult__": wd_mult,
         "__dtype__": None if dtype is None else _dtype_number(dtype),
         "__init__": init if init is None or isinstance(init, str) else init.dumps(),
-        "__storage_type__": stype,
+        "__storage_type__": None if stype is None else NUMBERS[require_stype("var", stype)],
     }
     own = {key: written(one) for key, one in {**told, **kwargs}.items() if one is not None}
     given = {_hidden(key): one for key, one in current_attributes().get(dict(attr or {})).items()}

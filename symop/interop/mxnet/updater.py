@@ -10,6 +10,8 @@ from registry.operator.attributes import dtype_named
 from symop.interop.mxnet.base_optimizer import Formula, Index, Optimizer
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
+from symop.interop.mxnet.storage import DEFAULT, ROW_SPARSE
 from symop.io.files import PathLike, read_bounded
 
 LIMIT = 1 << 32
@@ -22,6 +24,7 @@ class _Array(msgspec.Struct):
     dtype: str
     shape: tuple[int, ...]
     data: bytes
+    stype: str = "default"
 
 
 _Tree = _Array | list[Any] | None
@@ -119,8 +122,8 @@ def _written(state: Any) -> Any:
         return [_written(one) for one in state]
     if not isinstance(state, NDArray):
         raise MXNetError(f"get_states: arrays must be kept, got {type(state).__name__}")
-    array = np.asarray(state.value)
-    return _Array(array.dtype.name, array.shape, array.tobytes())
+    array = np.asarray(state.dense().value)
+    return _Array(array.dtype.name, array.shape, array.tobytes(), state.stype)
 
 
 def _read(state: Any, depth: int = 0) -> Any:
@@ -133,8 +136,10 @@ def _read(state: Any, depth: int = 0) -> Any:
     one = msgspec.convert(state, _Array)
     if min(one.shape, default=0) < 0:
         raise ValueError(f"the lengths of a shape must not be negative, got {one.shape}")
-    array = np.frombuffer(one.data, dtype_named(one.dtype)).reshape(one.shape)
-    return array_of(array)
+    if one.stype not in (DEFAULT, ROW_SPARSE):
+        raise ValueError(f"the storage type of a state must be dense or rows, got {one.stype!r}")
+    array = array_of(np.frombuffer(one.data, dtype_named(one.dtype)).reshape(one.shape))
+    return array if one.stype == DEFAULT else RowSparseNDArray(array.inner)
 
 
 def is_formula(optimizer: Optimizer) -> bool:

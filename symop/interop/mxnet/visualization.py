@@ -196,8 +196,8 @@ def plot_network(
         '<svg'
     """
     del save_format, node_attrs
-    _warn_of_equal_names(symbol)
     types = _inferred(symbol, shape)
+    _warn_of_equal_names(symbol)
     if dtype is not None:
         types = Inference(symbol.heads, {k: tuple(v) for k, v in (shape or {}).items()}, dtype)
     nodes = [node for node in topological(symbol.heads) if not (hide_weights and _is_weight(node))]

@@ -48,7 +48,7 @@ def watched_values(
             continue
         given = [values[id(below), i] for below, i in node.inputs]
         if inputs:
-            _tell_inputs(node, given, tell)
+            tell_inputs(node, [NDArray(so.NDArray(one)) for one in given], tell)
         with so.autograd.pause(train_mode=is_train):
             outputs = _called(node, [so.NDArray(one) for one in given])
         for i, one in enumerate(outputs):
@@ -57,15 +57,16 @@ def watched_values(
     return values
 
 
-def _tell_inputs(node: Node, given: Sequence[Any], tell: Monitor) -> None:
+def tell_inputs(node: Node, given: Sequence[NDArray], tell: Monitor) -> None:
+    """Tells the inputs of a call."""
     assert node.operator is not None
     names: Sequence[str] = node.operator.present(node.values)
     if node.operator.name in _UNNAMED:
         names = [f"input{i}" for i in range(len(names))]
     for name, value, (below, _) in zip(names, given, node.inputs, strict=True):
         if below.is_variable:
-            tell(below.name, NDArray(so.NDArray(value)))
-        tell(f"{node.name}_{name}", NDArray(so.NDArray(value)))
+            tell(below.name, value)
+        tell(f"{node.name}_{name}", value)
 
 
 def watch_gradients(

@@ -19,7 +19,7 @@ _targets: "dict[int, tuple[weakref.ref[Any], Any]]" = {}
 
 def is_whole(array: Any) -> bool:
     """Whether the entries of an array of ``mx.nd`` are integers."""
-    return not is_inexact(array.inner.dtype)
+    return not is_inexact(array.stored.dtype)
 
 
 def twin_of(array: Any) -> so.NDArray | None:
@@ -53,13 +53,13 @@ def write_given() -> None:
     for reference, gradient in list(_targets.values()):
         twin = twin_of(reference())
         if twin is not None and twin.grad is not None:
-            gradient.become(so.nd.cast(twin.grad, dtype=gradient.inner.dtype))
+            gradient.become(so.nd.cast(twin.grad, dtype=gradient.stored.dtype))
 
 
 def differentiable(array: Any) -> so.NDArray:
     """The array that a backward pass starts from, or arrives at."""
     twin = twin_of(array)
-    result: so.NDArray = array.inner if twin is None else twin
+    result: so.NDArray = array.stored if twin is None else twin
     return result
 
 

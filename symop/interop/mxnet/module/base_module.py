@@ -80,7 +80,7 @@ class BaseModule(ModuleInterface):
             num_epoch: the number of the epoch after the last one.
             validation_metric: the metric of scoring; defaults to ``eval_metric``.
             monitor: a monitor of all arrays.
-            sparse_row_id_fn: has no effect.
+            sparse_row_id_fn: see ``prepare``.
 
         Raises:
             MXNetError: ``num_epoch`` is missing.
@@ -100,12 +100,15 @@ class BaseModule(ModuleInterface):
         validation_metric = eval_metric if validation_metric is None else validation_metric
         eval_metric = metrics.create(eval_metric)
         for epoch in range(begin_epoch, num_epoch):
-            self._train(epoch, train_data, eval_metric, batch_end_callback, monitor)
+            self._train(
+                epoch, train_data, eval_metric, batch_end_callback, monitor, sparse_row_id_fn
+            )
             for call in listed(epoch_end_callback):
                 call(epoch, self.symbol, *self.get_params())
             if eval_data is not None:
                 calls = eval_batch_end_callback, eval_end_callback
-                found = self.score(eval_data, validation_metric, None, *calls, epoch=epoch)
+                how: Any = {"epoch": epoch, "sparse_row_id_fn": sparse_row_id_fn}
+                found = self.score(eval_data, validation_metric, None, *calls, **how)
                 self._log(epoch, "Validation", found)
             train_data.reset()
 
@@ -114,7 +117,13 @@ class BaseModule(ModuleInterface):
             self.logger.info("Epoch[%d] %s-%s=%f", epoch, what, name, value)
 
     def _train(
-        self, epoch: int, data: Any, metric: Any, callbacks: Callbacks, monitor: Monitor | None
+        self,
+        epoch: int,
+        data: Any,
+        metric: Any,
+        callbacks: Callbacks,
+        monitor: Monitor | None,
+        sparse_row_id_fn: Any = None,
     ) -> None:
         """Runs one epoch."""
         start = time.time()
@@ -122,7 +131,7 @@ class BaseModule(ModuleInterface):
         for nbatch, batch in enumerate(data):
             if monitor is not None:
                 monitor.tic()
-            self.prepare(batch)
+            self.prepare(batch, sparse_row_id_fn)
             self.forward_backward(batch)
             self.update()
             self.update_metric(metric, batch.label)
@@ -133,7 +142,9 @@ class BaseModule(ModuleInterface):
         self._log(epoch, "Train", metric.get_global_name_value())
         self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
 
-    def _passes(self, data: Any, num_batch: int | None, reset: bool) -> Iterator[Any]:
+    def _passes(
+        self, data: Any, num_batch: int | None, reset: bool, sparse_row_id_fn: Any = None
+    ) -> Iterator[Any]:
         """Yields each batch after a forward pass in evaluation mode."""
         self.require("score")
         if reset:
@@ -141,7 +152,7 @@ class BaseModule(ModuleInterface):
         for nbatch, batch in enumerate(data):
             if nbatch == num_batch:
                 return
-            self.prepare(batch)
+            self.prepare(batch, sparse_row_id_fn)
             self.forward(batch, is_train=False)
             yield nbatch, batch
 
@@ -166,12 +177,12 @@ class BaseModule(ModuleInterface):
             score_end_callback: called with a ``BatchEndParam`` at the end.
             reset: whether to reset the batches first.
             epoch: the epoch number passed to callbacks.
-            sparse_row_id_fn: has no effect.
+            sparse_row_id_fn: see ``prepare``.
         """
         metric = metrics.create(eval_metric)
         metric.reset()
         count = 0
-        for nbatch, batch in self._passes(eval_data, num_batch, reset):
+        for nbatch, batch in self._passes(eval_data, num_batch, reset, sparse_row_id_fn):
             self.update_metric(metric, batch.label)
             for call in listed(batch_end_callback):
                 call(BatchEndParam(epoch, nbatch, metric, locals()))
@@ -188,7 +199,7 @@ class BaseModule(ModuleInterface):
         sparse_row_id_fn: Any = None,
     ) -> Iterator[tuple[list[NDArray], int, Any]]:
         """Yields outputs without padding, number and batch for each batch."""
-        for nbatch, batch in self._passes(eval_data, num_batch, reset):
+        for nbatch, batch in self._passes(eval_data, num_batch, reset, sparse_row_id_fn):
             pad = batch.pad or 0
             outputs = [one.value for one in self.get_outputs()]
             yield [array_of(one[: one.shape[0] - pad]) for one in outputs], nbatch, batch
@@ -211,7 +222,7 @@ class BaseModule(ModuleInterface):
                 list for each batch.
             reset: whether to reset the batches first.
             always_output_list: whether to return a single output in a list, too.
-            sparse_row_id_fn: has no effect.
+            sparse_row_id_fn: see ``prepare``.
 
         Raises:
             MXNetError: ``eval_data`` is neither, or the number of outputs differs between batches.
@@ -222,7 +233,8 @@ class BaseModule(ModuleInterface):
             return self.get_outputs()[0]
         if not isinstance(eval_data, DataIter):
             raise MXNetError(f"predict: an array or a DataIter must be given, got {eval_data!r}")
-        result = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset)]
+        passes = self.iter_predict(eval_data, num_batch, reset, sparse_row_id_fn)
+        result = [outputs for outputs, _, _ in passes]
         if not result or not merge_batches:
             return result
         if len({len(outputs) for outputs in result}) > 1:

@@ -1,19 +1,22 @@
 """The array store of a module, and its executors by input shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symop.interop.mxnet.batches import DataDesc
-from symop.interop.mxnet.binding import places_of
+from symop.interop.mxnet.binding import places_of, zeros_at
 from symop.interop.mxnet.call_types import Type
-from symop.interop.mxnet.context import Context, existing
+from symop.interop.mxnet.context import existing
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import state_ids
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import NDArray, zeros_of
+from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.storage_inference import StorageTypes
+from symop.interop.mxnet.stored_executor import executor_of
 from symop.interop.mxnet.symbol import Symbol
 
 Arrays = dict[str, NDArray]
@@ -87,35 +90,39 @@ class BoundArrays:
         )
         variables = types.variables()
         places = places_of(variables, self._ctx, self._groups)
+        stypes = StorageTypes(self._symbol.heads, {})
+        kinds = stypes.gradients()
         states, arguments = state_ids(types.nodes), {}
         auxiliary, gradients = {}, dict[str, NDArray | None]()
         for node in variables:
             type, place = types.type(node), places[node.name]
+            stype = stypes.of((node, 0))
+            made = partial(zeros_at, type=type, name=node.name, place=place)
             if id(node) in states:
-                auxiliary[node.name] = self._kept(self.store.states, node.name, type, place)
+                auxiliary[node.name] = self._kept(self.store.states, node.name, type, made, stype)
                 continue
             name, wanted = node.name, self.requests.get(node.name, "null") != "null"
             is_param = name in self._params
             arguments[name] = (
-                self._kept(self.store.params, name, type, place)
-                if is_param
-                else zeros_of(*type, name, place)
+                self._kept(self.store.params, name, type, made, stype) if is_param else made(stype)
             )
             grads = self.store.gradients if is_param else {}
             if wanted and name not in grads:
-                grads[name] = zeros_of(*type, name, place)
+                grads[name] = made(kinds[name])
             gradients[name] = grads[name] if wanted else None
         given = arguments, gradients, self.requests, auxiliary
-        return Executor(self._symbol.heads, *given, self._ctx)
+        return executor_of(self._symbol.heads, *given, self._ctx)
 
-    def _kept(self, own: Arrays, name: str, type: Type, place: Context | None) -> NDArray:
+    def _kept(
+        self, own: Arrays, name: str, type: Type, made: Callable[[str], NDArray], stype: str
+    ) -> NDArray:
         if name not in own:
             if self._given:
                 raise MXNetError(
                     f"bind: {name!r} must be among the parameters of the shared module "
                     f"({', '.join(own)})"
                 )
-            own[name] = zeros_of(*type, name, place)
+            own[name] = made(stype)
         if own[name].shape != type[0]:
             raise MXNetError(
                 f"bind: {name!r} is of shape {own[name].shape}, but the data need {type[0]}"

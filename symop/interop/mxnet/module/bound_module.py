@@ -21,6 +21,7 @@ from symop.interop.mxnet.module.module_interface import (
     described,
 )
 from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.sparse_arrays import assign
 from symop.interop.mxnet.symbol import Symbol
 
 InputType = tuple[str, tuple[int, ...], Any]
@@ -106,8 +107,8 @@ class BoundModule(BaseModule):
     @property
     def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of the outputs."""
-        nodes = self._own_executor("output_shapes").graph.nodes
-        return [(n, node.type.shape) for n, node in zip(self.output_names, nodes, strict=True)]
+        shapes = self._own_executor("output_shapes").output_shapes
+        return list(zip(self.output_names, shapes, strict=True))
 
     def bind(
         self,
@@ -188,7 +189,7 @@ class BoundModule(BaseModule):
         self._data_shapes, self._label_shapes = data, known
         held = self._executor.arg_dict
         self._types = [
-            [(one.name, held[one.name].shape, held[one.name].inner.dtype) for one in part]
+            [(one.name, held[one.name].shape, held[one.name].stored.dtype) for one in part]
             for part in (data, known)
         ]
         self._shapes = [shape for _, shape, _ in self._types[0]]
@@ -268,7 +269,7 @@ class BoundModule(BaseModule):
         known, given = {*self._param_names, *self._aux_names}, {**arg_params, **aux_params}
         missing = [name for name in sorted(known) if name not in given]
         if missing and not allow_missing:
-            raise MXNetError(f"set_params: all parameters must be given, got no {missing[0]!r}")
+            raise MXNetError(f"set_params: {missing[0]!r} must be among the parameters")
         extra = [name for name in given if name not in known]
         if extra and not allow_extra:
             raise MXNetValueError(
@@ -307,7 +308,7 @@ class BoundModule(BaseModule):
         """The number of bytes of its arrays."""
         executor = self._own_executor("_total_exec_bytes")
         held = [*executor.arg_arrays, *executor.grad_arrays, *executor.aux_arrays]
-        return sum(one.size * one.inner.dtype.itemsize for one in held if one is not None)
+        return sum(one.size * one.stored.dtype.itemsize for one in held if one is not None)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """Arrays of the arguments kept between passes, each in a list of one device."""
@@ -350,12 +351,18 @@ def _require_names(
 
 
 def arrays_of(arrays: Sequence[Any]) -> list[Any]:
-    """The arrays as JAX arrays."""
-    return [one.inner.value if isinstance(one, NDArray) else jnp.asarray(one) for one in arrays]
+    """The arrays as JAX arrays; sparse arrays as they are."""
+    return [_value_of(one) for one in arrays]
+
+
+def _value_of(one: Any) -> Any:
+    if not isinstance(one, NDArray):
+        return jnp.asarray(one)
+    return one if one.is_sparse else one.inner.value
 
 
 def fitting(name: str, value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """``value``, a JAX array, cast to ``dtype``.
+    """``value``, a JAX array or a sparse one, cast to ``dtype``.
 
     Raises:
         MXNetError: its shape differs.
@@ -368,8 +375,18 @@ def fitting(name: str, value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def _copy(name: str, value: Any, own: NDArray) -> None:
     if value is not own:
         (array,) = arrays_of([value])
-        own.hold(on_device_of(own, fitting(name, array, own.shape, own.inner.dtype)))
+        write_into(own, fitting(name, array, own.shape, own.stored.dtype))
+
+
+def write_into(own: NDArray, value: Any) -> None:
+    """Writes a JAX array, or a sparse array, to ``own``, on its device."""
+    if isinstance(value, NDArray):
+        assign(own, value)
+    else:
+        own.hold(value if own.is_sparse else on_device_of(own, value))
 
 
 def _copied(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    return {name: array_of(one.value) for name, one in arrays.items()}
+    return {
+        name: one.copy() if one.is_sparse else array_of(one.value) for name, one in arrays.items()
+    }

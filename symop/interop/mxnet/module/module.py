@@ -9,17 +9,18 @@ import jax.numpy as jnp
 from symop.interop.mxnet import base_optimizer as optimizers
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.executor import on_device_of
 from symop.interop.mxnet.kvstore import KVStore
 from symop.interop.mxnet.kvstore import create as create_kvstore
 from symop.interop.mxnet.kvstore_base import KVStoreBase
 from symop.interop.mxnet.model_files import load_checkpoint, save_checkpoint
 from symop.interop.mxnet.module.bound_arrays import ExecutorGroup
-from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, fitting
-from symop.interop.mxnet.module.module_interface import RATE, Descs, ModuleInterface
+from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, fitting, write_into
+from symop.interop.mxnet.module.module_interface import RATE, Descs, Held, ModuleInterface
 from symop.interop.mxnet.module.training_step import TrainingStep
 from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
+from symop.interop.mxnet.stored_executor import StoredExecutor
 from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.updater import Updater, get_updater, is_formula
 from symop.io.files import write_atomically
@@ -86,7 +87,7 @@ class Module(BoundModule):
         self._updater: Updater | None = None
         self._optimizer: Any = None
         self._monitors: list[Monitor] = []
-        self._observed = False
+        self._observed = self._prepared = False
 
     def _reset_bind(self) -> None:
         super()._reset_bind()
@@ -259,6 +260,36 @@ class Module(BoundModule):
         self._updater, self._steps = shared_module._updater, {}
         self.optimizer_initialized = True
 
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
+        """Pulls the rows of row-sparse parameters that a batch needs, if a store updates them.
+
+        Args:
+            data_batch: the batch.
+            sparse_row_id_fn: returns, for a batch, arrays of rows by the names of parameters.
+
+        Raises:
+            MXNetError: a name is not that of a row-sparse parameter.
+        """
+        if sparse_row_id_fn is None or self._kvstore is None:
+            return
+        self._settle()
+        self._prepared = True
+        held = self._own_executor("prepare").arg_dict
+        for name, rows in sparse_row_id_fn(data_batch).items():
+            if not isinstance(held.get(name), RowSparseNDArray):
+                raise MXNetError(f"prepare: a row_sparse parameter must be named, got {name!r}")
+            self._kvstore.row_sparse_pull(name, out=held[name], row_ids=rows)
+
+    def get_params(self) -> Held:
+        """Copies of parameters and auxiliary states, by name."""
+        if self._prepared and self._kvstore is not None and self._executor is not None:
+            self._settle()
+            held = self._executor.arg_dict
+            for name in self._param_names:
+                if isinstance(held[name], RowSparseNDArray):
+                    self._kvstore.pull(name, held[name], ignore_sparse=False)
+        return super().get_params()
+
     # Passes
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
@@ -290,7 +321,12 @@ class Module(BoundModule):
             raise MXNetError("forward: one batch must be given for all devices, got a list")
         labels = getattr(batch, "label", None) or ()
         values = arrays_of([*batch.data, *labels])
-        return self._as_before(values) or self._fitted(batch, labels)
+        feed = self._as_before(values) or self._fitted(batch, labels)
+        if not isinstance(self._executor, StoredExecutor):
+            for name, one in feed.items():
+                if isinstance(one, NDArray):
+                    feed[name] = one.dense().value
+        return feed
 
     def _as_before(self, values: Sequence[Any]) -> dict[str, Any] | None:
         """``values`` by name if they have the bound types, the most frequent case."""
@@ -324,7 +360,10 @@ class Module(BoundModule):
         executor = self._own_executor("forward")
         for name, value in feed.items():
             own = executor.arg_dict[name]
-            own.hold(on_device_of(own, value) if executor.is_scattered else value)
+            if executor.is_scattered or isinstance(value, NDArray):
+                write_into(own, value)
+            else:
+                own.hold(value)
         executor.forward(is_train)
         self._passed = is_train
 
@@ -336,6 +375,8 @@ class Module(BoundModule):
             return None
         executor, bound = self._own_executor("update"), self._bound
         assert bound is not None
+        if isinstance(executor, StoredExecutor):
+            return None
         if id(executor) not in self._steps:
             if not self.for_training or "add" in bound.requests.values():
                 return None
@@ -388,7 +429,9 @@ class Module(BoundModule):
         weights = [executor.arg_dict[self._param_names[i]] for i in grads]
         if self._kvstore is not None and self._by_store:
             names = [self._param_names[i] for i in grads]
-            self._kvstore.pushpull(names, list(grads.values()), weights)
+            self._kvstore.push(names, list(grads.values()))
+            # Without prepare, the rows that a batch needs are not known.
+            self._kvstore.pull(names, weights, ignore_sparse=self._prepared)
         elif self._updater is not None:
             if self._summing is not None:
                 for i, grad in grads.items():

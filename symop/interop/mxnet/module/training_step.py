@@ -1,7 +1,6 @@
 """A compiled training step: forward, backward, the optimizer and auxiliary states."""
 
 import operator
-import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -11,36 +10,17 @@ import jax.numpy as jnp
 
 import symop as so
 from symop import random
-from symop.eager.recording import flush
 from symop.graph.nodes import topological
 from symop.interop.mxnet.base_optimizer import Formula, told
 from symop.interop.mxnet.calling_back import awaited
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.ndarray import NDArray, hold_together
+from symop.interop.mxnet.taking import taken
 from symop.interop.mxnet.updater import Updater
 from symop.runtime.donation import DonatingStep
 from symop.runtime.function import GraphFunction
 from symop.symbol.symbol import Symbol as Graph
 from symop.xla.compiling import in_turn
-
-
-class _Holder:
-    """Holds a value, as an array does."""
-
-    __slots__ = ("value",)
-
-    def __init__(self) -> None:
-        self.value = object()
-
-
-def _counts(values: Sequence[Any]) -> list[int]:
-    """Returns the reference count of each of ``values``."""
-    return list(map(sys.getrefcount, values))
-
-
-_held = [_Holder()]
-_OURS = _counts([one.value for one in _held])[0]
-"""The reference count of a value held only by its array, while a list of values is inspected."""
 
 
 class TrainingStep:
@@ -116,7 +96,7 @@ class TrainingStep:
                 hold_together(moved, values)
                 outputs.extend(values)
 
-            into(store, (_taken(moved), rest, self._numbers_of(numbers), root, offset))
+            into(store, (taken(moved), rest, self._numbers_of(numbers), root, offset))
         return outputs
 
     def _step_for(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
@@ -165,14 +145,3 @@ class TrainingStep:
 
         step = self._compiled[key, tree] = DonatingStep(run)
         return step
-
-
-def _taken(arrays: Sequence[NDArray]) -> list[Any]:
-    """The values of ``arrays``, to be donated; values that are held elsewhere are copied."""
-    flush()  # recorded calls may read them
-    values = [one.inner.value for one in arrays]
-    counts = _counts(values)
-    if max(counts, default=0) <= _OURS:
-        return values
-    pairs = zip(values, counts, strict=True)
-    return [jnp.copy(one) if count > _OURS else one for one, count in pairs]

@@ -18,7 +18,7 @@ from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import Shapes, enter, same
 
 
-@operator("adam_update", shapes=same, ignored=("lazy_update",))
+@operator("adam_update", shapes=same)
 def adam_update(
     weight: Any,
     grad: Any,
@@ -32,8 +32,10 @@ def adam_update(
     wd: float = 0.0,
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
+    lazy_update: bool = True,
 ) -> Any:
     """Adam without bias correction, which is part of ``lr``."""
+    del lazy_update  # of sparse storage
     slope = with_decay(weight, grad, rescale_grad, clip_gradient, wd)
     first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
     step = first / (so.sqrt(second) + single(epsilon, weight))

@@ -80,6 +80,8 @@ def _channel_shapes(
     data = given[0]
     if data is None:
         return
+    if not -len(data) <= axis < len(data):
+        raise MXNetError(f"axis must be in [{-len(data)}, {len(data)}), got {axis}")
     at = axis % len(data)
     if squeeze_axis:
         part: Partial = (*data[:at], *data[at + 1 :])

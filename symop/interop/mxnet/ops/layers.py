@@ -36,6 +36,8 @@ def along(lengths: Lengths, count: int, default: int) -> Lengths:
 
 
 def _fully_connected_shapes(given: Shapes, found: Shapes, num_hidden: int, flatten: bool) -> None:
+    if num_hidden < 1:
+        raise MXNetError(f"num_hidden must be at least 1, got {num_hidden}")
     out = found[0]
     if out is not None and not flatten:
         enter(given, 0, (*out[:-1], 0))
@@ -60,6 +62,8 @@ def fully_connected(
     flatten: bool = True,
 ) -> Any:
     """``data @ weight.T + bias``."""
+    if bias is not None and len(bias.shape) != 1:
+        bias = so.reshape(bias, shape=(-1,))
     if flatten and len(data.shape) == 1:
         data = so.reshape(data, shape=(*data.shape, 1))
     return so.fully_connected(
@@ -294,16 +298,29 @@ def _embedding_dtypes(given: Dtypes, found: Dtypes, dtype: str) -> None:
     given[1] = found[0] = canonical(as_dtype(dtype)) if own is None else own
 
 
+@operator("Embedding", "_sparse_Embedding", shapes=_embedding_shapes, dtypes=_embedding_dtypes)
+def embedding(
+    data: Any,
+    weight: Any,
+    *,
+    input_dim: int,
+    output_dim: int,
+    dtype: str = "float32",
+    sparse_grad: bool = False,
+) -> Any:
+    """The rows ``data`` of ``weight``; indices are clipped to the valid range."""
+    del input_dim, output_dim, dtype, sparse_grad  # the weight's own; of sparse storage
+    return so.take(weight, whole(data), axis=0, mode="clip")
+
+
 @operator(
-    "Embedding",
     "_contrib_SparseEmbedding",
     shapes=_embedding_shapes,
     dtypes=_embedding_dtypes,
-    ignored=("sparse_grad", "deterministic"),
+    ignored=("deterministic",),
 )
-def embedding(
+def sparse_embedding(
     data: Any, weight: Any, *, input_dim: int, output_dim: int, dtype: str = "float32"
 ) -> Any:
-    """The rows ``data`` of ``weight``; indices are clipped to the valid range."""
-    del input_dim, output_dim, dtype  # the weight's own
-    return so.take(weight, whole(data), axis=0, mode="clip")
+    """``Embedding`` whose gradient stores the rows that were looked up."""
+    return embedding(data, weight, input_dim=input_dim, output_dim=output_dim, dtype=dtype)

@@ -1,6 +1,6 @@
 """Products of matrices."""
 
-from typing import Any
+from typing import Any, Literal
 
 import symop as so
 from symop.interop.mxnet.operators import operator
@@ -24,9 +24,17 @@ def _batch_dot_shapes(given: Shapes, found: Shapes, transpose_a: bool, transpose
     enter(found, 0, (*batch, lhs[-1 if transpose_a else -2], rhs[-2 if transpose_b else -1]))
 
 
-@operator("dot", "_sparse_dot", ignored=("forward_stype",), shapes=_dot_shapes)
-def dot(lhs: Any, rhs: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+@operator("dot", "_sparse_dot", shapes=_dot_shapes)
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    forward_stype: Literal["default", "row_sparse", "csr"] | None = None,
+) -> Any:
     """Contracts the last axis of ``lhs`` with the first of ``rhs``; transposition swaps ends."""
+    del forward_stype  # the storage type of the result
     axes = ((0 if transpose_a else -1,), (-1 if transpose_b else 0,))
     product = so.tensordot(lhs, rhs, axes=axes)
     return product if product.shape else so.reshape(product, shape=(1,))

@@ -56,7 +56,7 @@ def decayed(old: Any, new: Any, rate: float) -> Any:
 # Gradient descent ------------------------------------------------------------------------------
 
 
-@operator("sgd_update", shapes=same, ignored=("lazy_update",))
+@operator("sgd_update", shapes=same)
 def sgd_update(
     weight: Any,
     grad: Any,
@@ -65,13 +65,15 @@ def sgd_update(
     wd: float = 0.0,
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
+    lazy_update: bool = True,
 ) -> Any:
     """A step of gradient descent, with weight decay."""
+    del lazy_update  # of sparse storage
     rate, decay = single(lr, weight), single(wd, weight)
     return weight * (1.0 - rate * decay) - rate * scaled(grad, rescale_grad, clip_gradient)
 
 
-@operator("sgd_mom_update", shapes=same, ignored=("lazy_update",))
+@operator("sgd_mom_update", shapes=same)
 def sgd_mom_update(
     weight: Any,
     grad: Any,
@@ -82,8 +84,10 @@ def sgd_mom_update(
     wd: float = 0.0,
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
+    lazy_update: bool = True,
 ) -> Any:
     """``sgd_update`` with momentum."""
+    del lazy_update  # of sparse storage
     slope = pulled(scaled(grad, rescale_grad, clip_gradient), weight, wd)
     step = single(momentum, mom) * mom - single(lr, weight) * slope
     return weight + step, step

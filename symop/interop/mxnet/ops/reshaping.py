@@ -237,9 +237,9 @@ def space_to_depth(data: Any, *, block_size: int) -> Any:
     return so.space_to_depth(data, block_size=block_size)
 
 
-@operator("cast_storage", "_sparse_cast_storage", shapes=same, note="all arrays are dense")
+@operator("cast_storage", "_sparse_cast_storage", shapes=same)
 def cast_storage(data: Any, *, stype: Literal["default", "row_sparse", "csr"]) -> Any:
-    """The same entries; the storage type has no effect here."""
+    """The same entries in another storage type, which dense computations do not show."""
     del stype
     return so.identity(data)
 

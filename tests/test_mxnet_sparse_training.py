@@ -1,0 +1,394 @@
+"""Sparse arrays of MXNet in training: gradients, updates, executors, modules, stores, iterators."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import symop.interop.mxnet as mx
+from symop.interop.mxnet import autograd, nd, storage
+from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
+from symop.interop.mxnet.storage import StorageFallbackWarning
+from symop.interop.mxnet.storage_inference import StorageTypes
+from symop.interop.mxnet.stored_executor import StoredExecutor
+
+ROWS = np.array([[0, 0], [1, -2], [0, 0], [3, 4], [0, 0]], np.float32)
+MATRIX = np.array([[0, 1, 0, 0, 4], [2, 0, 0, -3, 0], [0, 0, 0, 0, 0]], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _each_fallback_warns():
+    storage.forget_warnings()
+
+
+def parts(array):
+    """The stored rows, as a dict from numbers to values."""
+    assert array.stype == "row_sparse"
+    return dict(zip(array.indices.asnumpy().tolist(), array.data.asnumpy().tolist(), strict=True))
+
+
+# Gradients
+
+
+def test_the_gradient_of_a_product_stores_the_rows_that_columns_name():
+    weight = nd.array(np.arange(10.0).reshape(5, 2))
+    weight.attach_grad(stype="row_sparse")
+    assert parts(weight.grad) == {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with autograd.record():
+            y = nd.sparse.dot(nd.array(MATRIX).tostype("csr"), weight)
+            loss = (y * y).sum()
+        loss.backward()
+    expected = 2 * MATRIX.T @ (MATRIX @ weight.asnumpy())
+    assert sorted(parts(weight.grad)) == [0, 1, 3, 4]
+    assert_allclose(weight.grad.asnumpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        lambda w, i: nd.Embedding(i, w, input_dim=5, output_dim=2, sparse_grad=True),
+        lambda w, i: nd.contrib.SparseEmbedding(i, w, input_dim=5, output_dim=2),
+        nd.take,
+    ],
+)
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_the_gradient_of_a_lookup_stores_the_rows_that_it_names(look_up, stype):
+    weight = nd.array(ROWS).tostype(stype)
+    weight.attach_grad(stype="row_sparse")
+    with autograd.record():
+        y = look_up(weight, nd.array([1, 4, 1]))
+    y.backward(nd.array([[1, 2], [3, 4], [5, 6]]))
+    assert_allclose(y.asnumpy(), ROWS[[1, 4, 1]])
+    assert parts(weight.grad) == {1: [6, 8], 4: [3, 4]}
+
+
+def test_requests():
+    weight = nd.ones((5, 2))
+    weight.attach_grad("add", stype="row_sparse")
+    for numbers in ([1, 2], [2, 4]):
+        with autograd.record():
+            y = nd.take(weight, nd.array(numbers))
+        y.backward()
+    assert parts(weight.grad) == {1: [1, 1], 2: [2, 2], 4: [1, 1]}
+    weight.grad[:] = 0
+    assert weight.grad.asnumpy().sum() == 0
+
+
+def test_a_dense_gradient_in_a_csr_array():
+    x = nd.array(MATRIX)
+    x.attach_grad(stype="csr")
+    with autograd.record():
+        y = x * nd.array(MATRIX)
+    y.backward()
+    assert x.grad.stype == "csr"
+    assert_allclose(x.grad.asnumpy(), MATRIX)
+    assert x.grad.data.shape == (4,)
+    x.attach_grad("add", stype="csr")
+    for _ in range(2):
+        with autograd.record():
+            y = x * nd.array(MATRIX)
+        y.backward()
+    assert_allclose(x.grad.asnumpy(), 2 * MATRIX)
+
+
+def test_given_gradients():
+    x, held = nd.array(ROWS).tostype("row_sparse"), nd.zeros((5, 2), stype="row_sparse")
+    autograd.mark_variables([x], [held])
+    with autograd.record():
+        y = nd.square(x)
+    y.backward(nd.ones((5, 2)))
+    assert x.grad is held
+    assert parts(held) == {1: [2, -4], 3: [6, 8]}
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (nd.square, lambda x: 2 * x), (nd.sin, np.cos), (nd.relu, lambda x: x > 0),
+        (lambda x: x * 3, lambda x: 3 + 0 * x), (lambda x: -x, lambda x: -1 + 0 * x),
+        (lambda x: x + x, lambda x: 2 + 0 * x), (lambda x: x * x, lambda x: 2 * x),
+        (lambda x: x.tostype("default") * 2, lambda x: 2 + 0 * x),
+        (lambda x: nd.sparse.square_sum(x, axis=1), lambda x: 2 * x),
+        (lambda x: x.retain(nd.array([1, 2])), lambda x: [[0], [1], [1], [0], [0]] + 0 * x),
+    ],
+)  # fmt: skip
+def test_gradients_of_rows(function, slope):
+    x = nd.array(ROWS).tostype("row_sparse")
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward(nd.ones(y.shape))
+    expected = np.broadcast_to(slope(ROWS), ROWS.shape)
+    assert x.grad.stype == "row_sparse"
+    stored = x.grad.indices.asnumpy()
+    assert_allclose(x.grad.asnumpy()[stored], expected[stored], rtol=1e-5)
+    assert not np.delete(expected, stored, 0).any() or len(stored) == 2
+
+
+def test_gradients_of_a_csr_array_are_dense_with_a_warning():
+    x = nd.array(MATRIX).tostype("csr")
+    x.attach_grad(stype="default")
+    with pytest.warns(StorageFallbackWarning, match="the gradient of square"), autograd.record():
+        y = nd.square(x)
+    assert y.stype == "csr"
+    y.backward(nd.ones(MATRIX.shape))
+    assert_allclose(x.grad.asnumpy(), 2 * MATRIX)
+
+
+# Updates
+
+
+def dense_rule(name):
+    """A step by each optimizer on dense arrays, for comparison."""
+    return {
+        "sgd": {"learning_rate": 0.1, "wd": 0.3},
+        "sgd momentum": {"learning_rate": 0.1, "wd": 0.3, "momentum": 0.9},
+        "adam": {"learning_rate": 0.1, "wd": 0.3},
+        "adagrad": {"learning_rate": 0.1},
+        "ftrl": {"learning_rate": 0.1, "wd": 0.3},
+        "groupadagrad": {"learning_rate": 0.1},
+    }[name]
+
+
+NAMES = ("sgd", "sgd momentum", "adam", "adagrad", "ftrl", "groupadagrad")
+
+
+LAZY = [(name, stype) for name in NAMES for stype in ("default", "row_sparse")]
+
+
+# As in MXNet, Ftrl has no rule for a dense parameter.
+@pytest.mark.parametrize(("name", "stype"), [one for one in LAZY if one != ("ftrl", "default")])
+def test_rows_of_a_gradient_alone_are_updated(name, stype):
+    made = [mx.optimizer.create(name.split()[0], **dense_rule(name)) for _ in "12"]
+    start = np.arange(1.0, 11).reshape(5, 2).astype(np.float32)
+    dense, stored = nd.array(start), nd.array(start).tostype(stype)
+    updates = [mx.optimizer.get_updater(one) for one in made]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            updates[0](0, nd.array(ROWS), dense)
+            updates[1](0, nd.array(ROWS).tostype("row_sparse"), stored)
+    found = stored.asnumpy()
+    assert stored.stype == stype
+    assert_allclose(found[[1, 3]], dense.asnumpy()[[1, 3]], rtol=1e-5)
+    assert_allclose(found[[0, 2, 4]], start[[0, 2, 4]])
+
+
+@pytest.mark.parametrize("name", ["sgd", "sgd momentum", "adam"])
+def test_a_standard_update_is_of_all_rows(name):
+    made = [
+        mx.optimizer.create(name.split()[0], lazy_update=lazy, **dense_rule(name))
+        for lazy in (True, False)
+    ]
+    start = np.arange(1.0, 11).reshape(5, 2).astype(np.float32)
+    dense, stored = nd.array(start), nd.array(start).tostype("row_sparse")
+    updates = [mx.optimizer.get_updater(one) for one in made]
+    for _ in range(2):
+        updates[0](0, nd.array(ROWS), dense)
+        updates[1](0, nd.array(ROWS).tostype("row_sparse"), stored)
+    assert_allclose(stored.asnumpy(), dense.asnumpy(), rtol=1e-5)
+
+
+def test_states_of_rows_are_restored():
+    made = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9)
+    update, weight = mx.optimizer.get_updater(made), nd.ones((5, 2)).tostype("row_sparse")
+    update(0, nd.array(ROWS).tostype("row_sparse"), weight)
+    again = mx.optimizer.get_updater(made)
+    again.set_states(update.get_states())
+    assert again.states[0].stype == "row_sparse"
+    assert_allclose(again.states[0].asnumpy(), -0.1 * ROWS, rtol=1e-6)
+
+
+def test_an_optimizer_without_a_rule_warns():
+    update = mx.optimizer.get_updater(mx.optimizer.NAG(learning_rate=0.1, momentum=0.9))
+    weight = nd.ones((5, 2))
+    with pytest.warns(StorageFallbackWarning, match="NAG"):
+        update(0, nd.array(ROWS).tostype("row_sparse"), weight)
+    assert_allclose(weight.asnumpy(), 1 - 0.19 * ROWS, rtol=1e-5)
+
+
+def test_update_operators():
+    grad = nd.array(ROWS).tostype("row_sparse")
+    for weight in (nd.ones((5, 2)), nd.ones((5, 2)).tostype("row_sparse")):
+        found = nd.sgd_update(weight, grad, lr=0.5, wd=0.2)
+        assert found.stype == weight.stype
+        expected = np.ones((5, 2))
+        expected[[1, 3]] = 0.9 - 0.5 * ROWS[[1, 3]]
+        assert_allclose(found.asnumpy(), expected, rtol=1e-6)
+        assert_allclose(weight.asnumpy(), 1)
+        nd.sgd_update(weight, grad, lr=0.5, wd=0.2, lazy_update=False, out=weight)
+        assert_allclose(weight.asnumpy(), 0.9 - 0.5 * ROWS, rtol=1e-6)
+    weight, mom = nd.ones((5, 2)), nd.ones((5, 2))
+    nd.sgd_mom_update(weight, grad, mom, lr=0.5, momentum=0.5, out=weight)
+    assert_allclose(mom.asnumpy()[[0, 1]], [[1, 1], [0, 1.5]])
+    history = nd.zeros((5, 2))
+    nd.sparse.adagrad_update(weight, grad, history, lr=0.1, out=weight)
+    assert_allclose(history.asnumpy(), ROWS**2)
+
+
+# Executors
+
+
+def test_storage_types_of_a_graph():
+    x, w = mx.sym.var("x", stype="csr"), mx.sym.var("w", stype="row_sparse")
+    assert x.attr("__storage_type__") == "2"
+    assert mx.sym.var("v", stype="default").attr("__storage_type__") == "0"
+    y = mx.sym.sparse.dot(x, w)
+    assert y.infer_storage_type() == (["csr", "row_sparse"], ["default"], [])
+    turned = mx.sym.sparse.dot(x, mx.sym.var("v"), transpose_a=True)
+    assert turned.infer_storage_type()[1] == ["row_sparse"]
+    assert mx.sym.load_json(y.tojson()).infer_storage_type() == y.infer_storage_type()
+    table = mx.sym.var("w", stype="row_sparse")
+    found = mx.sym.Embedding(x, table, input_dim=5, output_dim=2, sparse_grad=True)
+    assert StorageTypes(found.heads, {"x": "default"}).gradients()["w"] == "row_sparse"
+    with pytest.raises(MXNetError, match="stype must be one of"):
+        mx.sym.var("x", stype="sparse")
+    with pytest.raises(MXNetError, match="stype must be one of"):
+        y.infer_storage_type(x="sparse")
+
+
+def test_an_executor_of_sparse_arrays():
+    y = mx.sym.sparse.dot(mx.sym.var("x"), mx.sym.var("w"), name="y")
+    requests = {"x": "null", "w": "write"}
+    bound = y.simple_bind(stype_dict={"x": "csr"}, grad_req=requests, x=(3, 5), w=(5, 2))
+    assert isinstance(bound, StoredExecutor)
+    assert [bound.arg_dict["x"].stype, bound.grad_dict["w"].stype] == ["csr", "row_sparse"]
+    weight = np.arange(10.0).reshape(5, 2)
+    bound.arg_dict["w"][:] = weight
+    (found,) = bound.forward(is_train=True, x=nd.array(MATRIX).tostype("csr"))
+    assert_allclose(found.asnumpy(), MATRIX @ weight)
+    along = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    bound.backward(nd.array(along))
+    assert sorted(parts(bound.grad_dict["w"])) == [0, 1, 3, 4]
+    assert_allclose(bound.grad_dict["w"].asnumpy(), MATRIX.T @ along)
+    again = bound.reshape(x=(2, 5))
+    assert again.arg_dict["w"] is bound.arg_dict["w"]
+    assert again.forward(x=nd.array(MATRIX[:2]).tostype("csr"))[0].shape == (2, 2)
+
+
+def test_gradients_of_both_factors():
+    y = mx.sym.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w"))
+    bound = y.simple_bind(x=(3, 5), w=(5, 2))
+    weight, along = np.arange(10.0).reshape(5, 2), np.arange(6.0).reshape(3, 2)
+    bound.forward(is_train=True, x=nd.array(MATRIX), w=nd.array(weight))
+    bound.backward(nd.array(along))
+    assert_allclose(bound.grad_dict["x"].asnumpy(), along @ weight.T)
+    assert bound.grad_dict["w"].stype == "row_sparse"
+
+
+def test_layers_between_sparse_arrays():
+    x = mx.sym.var("x", stype="row_sparse")
+    net = mx.sym.FullyConnected(mx.sym.cast_storage(x * 2, stype="default"), num_hidden=2, name="f")
+    bound = net.simple_bind(x=(5, 2))
+    for name, value in (("x", ROWS), ("f_weight", [[1, 2], [3, 4]]), ("f_bias", [1, 1])):
+        bound.arg_dict[name][:] = np.array(value, np.float32)
+    (found,) = bound.forward(is_train=True)
+    assert_allclose(found.asnumpy(), 2 * ROWS @ [[1, 3], [2, 4]] + 1)
+    bound.backward(nd.ones((5, 2)))
+    assert_allclose(bound.grad_dict["x"].asnumpy(), np.broadcast_to([8, 12], (5, 2)))
+
+
+# Stores, iterators, modules
+
+
+def test_rows_of_a_store():
+    store, out = mx.kv.create(), nd.sparse.zeros("row_sparse", (5, 2))
+    store.init("w", nd.ones((5, 2)).tostype("row_sparse"))
+    store.row_sparse_pull("w", out=out, row_ids=nd.array([3, 0, 3]))
+    assert parts(out) == {0: [1, 1], 3: [1, 1]}
+    store.pull("w", out=out)
+    assert sorted(parts(out)) == [0, 3]
+    store.pull("w", out=out, ignore_sparse=False)
+    assert sorted(parts(out)) == [0, 1, 2, 3, 4]
+    store.push("w", [nd.array(ROWS).tostype("row_sparse")] * 2)
+    store.row_sparse_pull("w", out=[out], row_ids=[nd.array([1, 2])])
+    assert parts(out) == {1: [2, -4]}
+    with pytest.raises(MXNetError, match="must be row_sparse"):
+        store.row_sparse_pull("w", out=nd.zeros((5, 2)), row_ids=nd.array([1]))
+
+
+def libsvm(path, labels, rows):
+    lines = [
+        f"{label:g} " + " ".join(f"{i}:{row[i]:.8g}" for i in np.flatnonzero(row))
+        for label, row in zip(labels, rows, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_libsvm_files(tmp_path):
+    path, other = tmp_path / "x.libsvm", tmp_path / "y.libsvm"
+    libsvm(path, [1, -2, 3], MATRIX)
+    libsvm(other, [0, 0, 0], ROWS[1:4])
+    batches = mx.io.LibSVMIter(path, (5,), batch_size=2)
+    found = [(b.data[0].asnumpy().tolist(), b.label[0].asnumpy().tolist(), b.pad) for b in batches]
+    assert found == [
+        (MATRIX[:2].tolist(), [1, -2], 0),
+        (MATRIX[[2, 0]].tolist(), [3, 1], 1),
+    ]
+    assert batches.provide_data[0].shape == (2, 5)
+    labelled = mx.io.LibSVMIter(path, (5,), other, (2,), batch_size=3)
+    batch = labelled.next()
+    assert [batch.data[0].stype, batch.label[0].stype] == ["csr", "csr"]
+    assert_allclose(batch.label[0].asnumpy(), ROWS[1:4])
+    part = mx.io.LibSVMIter(path, (5,), batch_size=1, num_parts=2, part_index=1)
+    assert [b.label[0].asnumpy().tolist() for b in part] == [[3]]
+    whole = mx.io.LibSVMIter(path, (5,), batch_size=2, round_batch=False)
+    assert len(list(whole)) == 1
+    for text, message in (("1 9:2", "below 5"), ("1 2:x", "could not"), ("1 2 3:4", "pairs")):
+        path.write_text(text)
+        with pytest.raises(MXNetFormatError, match=message):
+            mx.io.LibSVMIter(path, (5,))
+
+
+def test_batches_of_csr_arrays():
+    given, labels = nd.array(MATRIX).tostype("csr"), np.arange(3.0)
+    batches = mx.io.NDArrayIter(given, labels, 2, last_batch_handle="discard")
+    (batch,) = batches
+    assert batch.data[0].stype == "csr"
+    assert_allclose(batch.data[0].asnumpy(), MATRIX[:2])
+    with pytest.raises(NotImplementedError, match="discard"):
+        mx.io.NDArrayIter(given, labels, 2)
+
+
+def classifier(columns):
+    data, label = mx.sym.var("data", stype="csr"), mx.sym.var("softmax_label")
+    weight = mx.sym.var("weight", stype="row_sparse", shape=(columns, 2))
+    scores = mx.sym.broadcast_add(mx.sym.sparse.dot(data, weight), mx.sym.var("bias", shape=(2,)))
+    return mx.sym.SoftmaxOutput(scores, label, name="out")
+
+
+@pytest.mark.parametrize("by_store", [False, True])
+def test_a_module_with_sparse_parameters(tmp_path, by_store):
+    draw = np.random.default_rng(0)
+    given = (draw.random((80, 30)) < 0.2) * draw.normal(size=(80, 30))
+    labels = given @ draw.normal(size=30) > 0
+    path = tmp_path / "x.libsvm"
+    libsvm(path, labels, given)
+    batches = mx.io.LibSVMIter(path, (30,), batch_size=20)
+    module = mx.mod.Module(classifier(30))
+    how = {"optimizer_params": {"learning_rate": 4.0}, "num_epoch": 12}
+    if by_store:
+        how["kvstore"] = mx.kv.create()
+        how["sparse_row_id_fn"] = lambda batch: {"weight": batch.data[0].indices}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module.fit(batches, initializer=mx.init.Zero(), **how)
+    params, _ = module.get_params()
+    assert params["weight"].stype == "row_sparse"
+    scores = given @ params["weight"].asnumpy() + params["bias"].asnumpy()
+    assert (scores.argmax(1) == labels).mean() > 0.9
+    module.save_checkpoint(str(tmp_path / "m"), 0)
+    _, loaded, _ = mx.load_checkpoint(str(tmp_path / "m"), 0)
+    assert loaded["weight"].stype == "row_sparse"
+
+
+def test_the_gradient_of_a_computed_factor_flows_on():
+    weight = nd.array(np.arange(10.0))
+    weight.attach_grad()
+    with autograd.record():
+        y = nd.dot(nd.array(MATRIX).tostype("csr"), nd.reshape(weight, shape=(5, 2)))
+    y.backward(nd.ones((3, 2)))
+    assert_allclose(weight.grad.asnumpy(), (MATRIX.T @ np.ones((3, 2))).ravel())
