@@ -290,7 +290,7 @@ def _depends(ys: Sequence[Graph], names: Sequence[str]) -> list[bool]:
     if not any(one.nodes[0] in reached for one in heads):
         return [False] * len(ys)
     # A kernel may ignore a cotangent that it is given.
-    inputs = [one for one in reached if one.op is VARIABLE]
+    inputs = [one for one in below([*slopes.nodes, *slopes.also]) if one.op is VARIABLE]
     types = {one.name: jax.ShapeDtypeStruct(one.type.shape, one.type.dtype) for one in inputs}
     run = slopes.to_jax(is_train=True)
     traced = jax.make_jaxpr(lambda given: run(**given, key=jax.random.key(0)))(types).jaxpr
