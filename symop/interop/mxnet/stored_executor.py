@@ -32,6 +32,8 @@ from symop.interop.mxnet.translating import translated
 from symop.interop.mxnet.watching import Values, tell_inputs, watch_gradients
 from symop.symbol.symbol import Symbol as Graph
 
+_struct: Any = jax.ShapeDtypeStruct  # which has no types
+
 
 def executor_of(
     heads: Sequence[Entry],
@@ -291,7 +293,7 @@ def _depends(ys: Sequence[Graph], names: Sequence[str]) -> list[bool]:
         return [False] * len(ys)
     # A kernel may ignore a cotangent that it is given.
     inputs = [one for one in below([*slopes.nodes, *slopes.also]) if one.op is VARIABLE]
-    types = {one.name: jax.ShapeDtypeStruct(one.type.shape, one.type.dtype) for one in inputs}
+    types = {str(one.name): _struct(one.type.shape, one.type.dtype) for one in inputs}
     run = slopes.to_jax(is_train=True)
     traced = jax.make_jaxpr(lambda given: run(**given, key=jax.random.key(0)))(types).jaxpr
     used = {id(one) for call in traced.eqns for one in call.invars}
