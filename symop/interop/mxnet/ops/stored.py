@@ -3,6 +3,7 @@
 from typing import Any
 
 import symop as so
+from registry.types import as_dtype
 from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
@@ -32,7 +33,12 @@ def _count_shapes(given: Shapes, found: Shapes, axis: int | None) -> None:
         enter(found, 0, (1,) if axis is None else (given[0][0],))
 
 
-@operator("_contrib_getnnz", shapes=_count_shapes, dtypes="free")
+def _counted(given: partial_dtypes.Dtypes, found: partial_dtypes.Dtypes) -> None:
+    del given
+    found[0] = as_dtype("int32")
+
+
+@operator("_contrib_getnnz", shapes=_count_shapes, dtypes=_counted)
 def getnnz(data: Any, *, axis: int | None = None) -> Any:
     """The number of nonzero entries, of all or of each row; of a csr array, of stored ones."""
     counts = so.cast(so.not_equal(data, 0), dtype="int32")
