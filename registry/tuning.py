@@ -3,7 +3,7 @@
 ``tune`` sets them. The defaults were measured on two cores of a server, with JAX 0.10.2.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from registry.errors import ArgumentError
 
@@ -98,3 +98,8 @@ def tune(**constants: int) -> Tuning:
             raise ArgumentError(f"tune: {name} must be a positive integer, got {value!r}")
     present.tuning = present.tuning._replace(**constants)
     return present.tuning
+
+
+def exceeds(count: Any, limit: int) -> bool:
+    """Whether a number of entries is known to be larger; that of an open length is not known."""
+    return isinstance(count, int) and count > limit

@@ -24,7 +24,7 @@ import numpy as np
 from registry.hooks import define
 from registry.operator.operator import Operator
 from registry.table import get
-from registry.tuning import present
+from registry.tuning import exceeds, present
 from registry.types import Shape, is_floating
 from symop.autodiff import gradients
 from symop.graph.nodes import Node, Origin, by_age, copied_origin, topological
@@ -167,7 +167,7 @@ class _Graph:
         by_class = weights is None and labels.ndim < logits.ndim
         if not by_class or how["axis"] % logits.ndim != logits.ndim - 1:
             return None
-        linear = None if logits.size <= present.tuning.logits else self._linear(logits)
+        linear = self._linear(logits) if exceeds(logits.size, present.tuning.logits) else None
         if linear is None:
             return None
 
@@ -213,7 +213,7 @@ class _Graph:
 
     def _attention(self, node: Node) -> _Pattern | None:
         weights, values = node.operands
-        large = weights.size > present.tuning.attention_scores
+        large = exceeds(weights.size, present.tuning.attention_scores)
         if not large or not self._inner(weights, "softmax", "masked_softmax"):
             return None
         how = _attributes(weights)
@@ -362,7 +362,7 @@ def _join(image: Images, gradient: Node) -> None:
         return
     of_loss, own = _attributes(loss), _attributes(gradient)
     assert weight is not None
-    large = math.prod((*loss.type.shape, weight.shape[0])) > present.tuning.logits
+    large = exceeds(math.prod((*loss.type.shape, weight.shape[0])), present.tuning.logits)
     given = set(topological([one for one in numbers if one is not None]))
     if not large or loss in given or not _is_of(gradient, loss):
         return

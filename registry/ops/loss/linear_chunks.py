@@ -15,7 +15,7 @@ from jax import lax
 
 from registry.operator.signature import Array
 from registry.ops.core.reductions import statistics_dtype
-from registry.tuning import present
+from registry.tuning import exceeds, present
 
 
 class Scores(NamedTuple):
@@ -111,7 +111,7 @@ def _label_scores(by: Scores) -> Array:
 
 
 def _is_small(by: Scores) -> bool:
-    return math.prod(by.shape) <= present.tuning.logits
+    return not exceeds(math.prod(by.shape), present.tuning.logits)
 
 
 def _chunk_size(by: Scores, examples: int) -> int:

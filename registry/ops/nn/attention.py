@@ -27,6 +27,7 @@ from registry.ops.nn.attention_derivatives import attention_gradient
 from registry.ops.nn.attention_types import (
     BATCH,
     FEW,
+    SEED,
     Dropout,
     attention_dtype,
     attention_reference,
@@ -50,7 +51,7 @@ from registry.var import Var
         case(**FEW, mask=(3, 5), scale=0.7, order=2),
         case(**FEW, mask=booleans(3, 5), bias=(2, 1, 5), order=1, seed=1),
         case(query=(1, 4, 3, 2), keys=(1, 2, 4, 2), values=(1, 2, 4, 2), causal=True, order=1),
-        case(**BATCH, window=(1, 2), order=1),
+        case(**BATCH, window=(1, 2), dropout_seed=SEED, dropout=0.25, order=1),
         case(query=(2, 3), keys=(4, 3), values=(4, 0), order=1),
         case(query=(2, 0), keys=(0, 0), values=(0, 2), order=1),
         case(query=(2, 2), keys=(2, 2), values=(2, 1)),

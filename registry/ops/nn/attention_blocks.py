@@ -15,7 +15,7 @@ from jax import lax
 
 from registry.operator.signature import Array
 from registry.ops.core.reductions import statistics_dtype
-from registry.tuning import present
+from registry.tuning import exceeds, present
 from registry.types import Shape
 
 Window = int | tuple[int, ...] | None
@@ -385,7 +385,7 @@ class Plan(NamedTuple):
 def plan_of(call: Call) -> Plan | None:
     """How to divide a call; None if all of its scores are few."""
     size = present.tuning.attention_block
-    if math.prod(call.scores_shape) <= present.tuning.attention_scores or not size:
+    if not size or not exceeds(math.prod(call.scores_shape), present.tuning.attention_scores):
         return None
     queries, keys = call.scores_shape[-2:]
     rows, cols = _even(queries, size), _even(keys, size)

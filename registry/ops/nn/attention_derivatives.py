@@ -173,7 +173,15 @@ _SHARED: dict[str, Any] = {**BATCH, "logsumexp": (2, 2, 3)}
     reference=_gradient_reference,
     cases=[
         case(**_GRADIENT, order=1),
-        case(**_GRADIENT, bias=(3, 1), mask=booleans(3, 5), of_bias=True, scale=0.7, order=1),
+        case(
+            **_GRADIENT,
+            bias=(3, 1),
+            mask=booleans(3, 5),
+            of_bias=True,
+            scale=0.7,
+            window=(1, 2),
+            order=1,
+        ),
         case(
             **_SHARED,
             cotangent=(2, 2, 3, 2),
@@ -388,6 +396,7 @@ _TANGENT: dict[str, Any] = {**FEW, "logsumexp": (2, 3)}
             mask=booleans(3, 5),
             bias_tangent=(3, 1),
             values_tangent=(2, 5, 3),
+            window=(1, 2),
             order=1,
         ),
         case(
@@ -774,7 +783,7 @@ def _factors_dtype(dropout_seed: VarType, *, dtype: DType) -> DType:
     ).astype(dtype),
     cases=[
         case(dropout_seed=SEED, shape=(2, 3, 4), dropout=0.25, dtype="float32"),
-        case(dropout_seed=np.array([-1, 5], np.int32), shape=(3, 4), dropout=0.5, dtype="float32"),
+        case(dropout_seed=np.array([-1, 5], np.int32), shape=(3, 4), dropout=0.5, dtype="float16"),
         misuse(
             "dropout_seed must hold integers, got float32",
             dropout_seed=(2,),
