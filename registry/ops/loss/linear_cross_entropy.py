@@ -766,7 +766,7 @@ def _curved(
     softmax = exp(y - _column(logsumexp))
     of_softmax, of_label, of_all = (None if one is None else _column(one) for one in numbers)
     hot = one_hot(labels, num_classes=weight.shape[0], axis=1, dtype="bool")
-    shares = of_softmax * softmax - where(hot, of_label, 0.0)
+    shares = of_softmax * softmax - where(hot, cast(of_label, dtype=softmax.dtype), 0.0)
     shares = shares if of_all is None else shares - of_all
     t = _total(None if a is None else a @ swapped(weight), e)
     t = _total(t, None if b is None else hidden @ swapped(b))

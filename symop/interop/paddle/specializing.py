@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.types import is_exact
 from symop.interop.paddle.compiling import Compiled, Translated
 from symop.interop.paddle.errors import UnknownValueError
 from symop.interop.paddle.facts import Facts, rounded
@@ -95,7 +96,7 @@ class Specialized:
 
 
 def _selects(array: Any) -> bool:
-    return np.dtype(array.dtype).kind in "iub" and array.size <= LARGEST
+    return is_exact(np.dtype(array.dtype)) and array.size <= LARGEST
 
 
 def _is_dense(value: Any) -> bool:
