@@ -222,7 +222,10 @@ def _is_csr(pair: tuple[str, Any]) -> bool:
 
 
 class CsrBatchError(MXNetError, NotImplementedError):
-    """A treatment of the last batch that csr arrays do not support."""
+    """A treatment of the last batch that csr arrays do not support.
+
+    MXNet refuses the same ones with ``NotImplementedError``, which scripts catch.
+    """
 
 
 def _as_array(batch: Any) -> NDArray:

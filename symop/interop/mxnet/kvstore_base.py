@@ -50,6 +50,7 @@ class KVStoreBase:
         raise self._abstract("load_optimizer_states")
 
     def _abstract(self, what: str) -> NotImplementedError:
+        # Abstract, as in MXNet: a user's store defines the methods that its training calls.
         return NotImplementedError(f"{type(self).__name__}: {what} must be defined")
 
     @property
