@@ -289,7 +289,7 @@ def _by_cudnn(call: Call) -> Array | None:
             local_window_size=None if back is None else (back, 0),
             implementation="cudnn",
         )
-    except (RuntimeError, ValueError, NotImplementedError):  # JAX's, for a device or a cuDNN too old
+    except (RuntimeError, ValueError, NotImplementedError):  # cuDNN lacks it
         return None
     return jnp.swapaxes(out, 1, 2)
 
