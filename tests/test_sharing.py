@@ -127,7 +127,7 @@ COMPILED_ANEW = {
 
 
 def changing(trial, places, count):
-    """Attributes that differ at ``places``; each is valid in a call."""
+    """Attributes that differ at ``places`` and are valid in a call; None if there are none."""
     for factor in (-0.0071, 0.0071):
         rows = [
             with_numbers(
@@ -139,7 +139,7 @@ def changing(trial, places, count):
         ]
         if all(map(functools.partial(is_valid, trial), rows)):
             return rows
-    raise AssertionError(f"{trial}: no other numbers are valid")
+    return None
 
 
 def is_valid(trial, attributes):
@@ -157,7 +157,10 @@ def trials_of_all_numbers(operator, backward):
     seen = set()
     for trial, places in calls(operator, "float32"):
         free = [
-            i for i in places if (operator.name, operator.attributes[i].name) not in COMPILED_ANEW
+            i
+            for i in places
+            if (operator.name, operator.attributes[i].name) not in COMPILED_ANEW
+            and changing(trial, [i], 2)  # a rate of dropout without a seed is zero
         ]
         if not seen.issuperset(free) and (trial.differentiable or not backward):
             seen |= set(free)
@@ -196,6 +199,7 @@ def test_new_numbers_compile_nothing(operator, backward):
     known = 24
     for trial, places in trials_of_all_numbers(operator, backward):
         rows = changing(trial, places, known + 6)
+        assert rows, f"{trial}: no other numbers are valid"
         run_each(trial, rows[:known], backward)
         later = functools.partial(run_each, trial, rows[known:], backward)
         assert compilations(later) == 0, str(trial)
@@ -206,7 +210,7 @@ def test_each_number_changes_or_is_listed():
     varied = {
         (one, one.attributes[i].name)
         for one in WITH_NUMBERS
-        for _, places in calls(one, "float32")
+        for _, places in trials_of_all_numbers(one, backward=False)
         for i in places
     }
     listed = {(one, name) for one, name in declared if (one.name, name) in COMPILED_ANEW}

@@ -1,5 +1,6 @@
 """Platform-specific kernels, chosen at compilation."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,6 +40,7 @@ def added(
 def dispatched(default: Kernel, kernels: Mapping[str, Kernel]) -> Kernel:
     """Returns a kernel that runs the one declared for the platform, or else ``default``."""
 
+    @functools.wraps(default)
     def kernel(*inputs: Any, **attributes: Any) -> Any:
         # Static arguments of a kernel (absent inputs, the training flag) must remain static.
         places = [i for i, one in enumerate(inputs) if not (one is None or type(one) is bool)]
@@ -58,6 +60,4 @@ def dispatched(default: Kernel, kernels: Mapping[str, Kernel]) -> Kernel:
             **{name: bound(one) for name, one in kernels.items()},
         )
 
-    kernel.__name__ = getattr(default, "__name__", "kernel")
-    kernel.__doc__ = default.__doc__
     return kernel

@@ -276,8 +276,9 @@ def factors(seed: Array, heads: Shape, block: Block, rate: float, dtype: Any) ->
     first, second = (jnp.asarray(seed)[i].astype(np.uint32) for i in range(2))
     of_row = _scrambled(_scrambled(jnp.asarray(numbers) ^ first) ^ rows[:, None])
     bits = _scrambled(of_row ^ _scrambled(cols ^ second))
-    kept = bits >= np.uint32(rate * 2.0**32)
-    return jnp.where(kept, 1 / (1 - rate), 0.0).astype(dtype)
+    # In single precision, so that a rate gives the same factors as a constant and as an operand.
+    bound = jnp.asarray(rate * 2.0**32, np.float32).astype(np.uint32)
+    return jnp.where(bits >= bound, jnp.asarray(1 / (1 - rate)), 0.0).astype(dtype)
 
 
 def _scrambled(x: Array) -> Array:

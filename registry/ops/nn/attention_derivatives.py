@@ -50,6 +50,7 @@ from registry.ops.nn.attention_types import (
     product_dtype,
     repeated_heads,
     require_fit,
+    require_floating,
     require_types,
     scores_reference,
     scores_shape,
@@ -111,7 +112,7 @@ def _gradient_dtype(
     of_bias: bool,
 ) -> list[DType]:
     dtype = product_dtype(query, keys, values)
-    product_dtype(logsumexp, cotangent, delta)
+    require_floating(logsumexp=logsumexp, cotangent=cotangent, delta=delta)
     require_types(mask, bias, query_lengths, key_lengths, dropout_seed)
     return [dtype, dtype, dtype, *([bias.dtype] if of_bias and bias is not None else [])]
 
@@ -276,7 +277,7 @@ def _gradient_maker(
         grads |= {"cotangent": unbroadcast(by, cotangent), "delta": unbroadcast(-total, delta)}
     if any(wanted[:4]) or wanted[7]:
         operands = (query, keys, values, logsumexp)
-        grads |= _curved(operands, limits, tangents, cotangent, -delta, how)
+        grads |= _curved(operands, limits, tangents, cotangent, delta, how)
     return grads
 
 
@@ -332,8 +333,13 @@ def _tangent_dtype(
     dropout_seed: VarType | None,
 ) -> list[DType]:
     dtype = product_dtype(query, keys, values)
-    tangents = (query_tangent, keys_tangent, values_tangent, bias_tangent)
-    product_dtype(logsumexp, *(one for one in tangents if one is not None))
+    require_floating(
+        logsumexp=logsumexp,
+        query_tangent=query_tangent,
+        keys_tangent=keys_tangent,
+        values_tangent=values_tangent,
+        bias_tangent=bias_tangent,
+    )
     require_types(mask, bias, query_lengths, key_lengths, dropout_seed)
     return [dtype, statistics_dtype(dtype)]
 
@@ -505,7 +511,7 @@ def _tangent_maker(
             grads[name] = None if one is None else unbroadcast(part, one)
     if any(wanted[:4]) or wanted[9]:
         residuals = (query, keys, values, logsumexp)
-        grads |= _curved(residuals, limits, tangents, d_out, d_total, how)
+        grads |= _curved(residuals, limits, tangents, d_out, -d_total, how)
     return grads
 
 
@@ -546,11 +552,11 @@ def _curved(
     limits: Limits,
     tangents: tuple[Var | None, ...],
     u: Var,
-    w: Var,
+    delta: Var,
     how: dict[str, Any],
 ) -> Grads:
     """The derivatives of the function at the top with respect to the operands and the bias."""
-    # With the slope F = Z (u V^T) + w of T, the cotangent of P is T F + Z (u c^T), and P is
+    # With the slope F = Z (u V^T) - delta of T, where w = -delta, the cotangent of P is T F + Z (u c^T), and P is
     # exp(S - logsumexp). T reads Q and K, too.
     query, keys, values, logsumexp = operands
     d_query, d_keys, d_values, _ = tangents
@@ -558,7 +564,7 @@ def _curved(
     p = _weights(operands, limits, form)
     z = _factors(limits[-1], p, form.dropout)
     t = _score_tangents(flat, operands, tangents, form)
-    slope = _times(z, flat.paired(u, values)) + reshape(w, shape=(*w.shape, 1))
+    slope = _times(z, flat.paired(u, values)) - reshape(delta, shape=(*delta.shape, 1))
     direct = None if d_values is None else _times(z, flat.paired(u, d_values))
     curved = p * _total(None if t is None else t * slope, direct)
     by_query = _total(
@@ -647,7 +653,7 @@ def _weights_dtype(
     key_lengths: VarType | None,
 ) -> DType:
     dtype = product_dtype(query, keys)
-    product_dtype(logsumexp)
+    require_floating(logsumexp=logsumexp)
     require_types(mask, bias, query_lengths, key_lengths, None)
     return statistics_dtype(dtype)
 

@@ -111,6 +111,13 @@ def _require_floating(name: str, what: str, one: VarType) -> None:
         raise DTypeError(f"{name} must be {what}, got {one.dtype.name}")
 
 
+def require_floating(**types: VarType | None) -> None:
+    """Raises unless those present are real and floating."""
+    for name, one in types.items():
+        if one is not None:
+            _require_floating(name, "floating", one)
+
+
 def product_dtype(*types: VarType) -> DType:
     """The dtype of products, which must be real and floating."""
     real(*types)
@@ -246,11 +253,11 @@ def factors_reference(dropout_seed: Any, *, shape: Shape, dropout: float) -> np.
         return x ^ x >> 16
 
     first, second = (int(one) & 0xFFFFFFFF for one in dropout_seed)
-    factors = np.zeros((math.prod(shape[:-2]), *shape[-2:]))
+    factors, bound = np.zeros((math.prod(shape[:-2]), *shape[-2:])), np.float32(dropout) * 2**32
     for head, row, col in np.ndindex(factors.shape):
         of_row = scrambled(scrambled(head ^ first) ^ row)
         bits = scrambled(of_row ^ scrambled(col ^ second))
-        factors[head, row, col] = (bits >= int(dropout * 2**32)) / (1 - dropout)
+        factors[head, row, col] = (bits >= bound) / (1 - dropout)
     return factors.reshape(shape)
 
 
