@@ -163,8 +163,10 @@ def _with_weight(operator: Operator, inputs: Inputs, attributes: Attributes) -> 
         return None
     data, weight, bias = inputs
     rows = data.shape[:1] if operator.attribute_dict(attributes)["flatten"] else data.shape[:-1]
-    product = _in_8_bits(data, get("permute_dims")(weight, axes=(1, 0)), rows)
-    return product if bias is None else product + bias
+    product: Node = _in_8_bits(data, get("permute_dims")(weight, axes=(1, 0)), rows)
+    if bias is not None:
+        product = get("add")(product, bias)
+    return product
 
 
 def _in_8_bits(data: Any, weight: Any, rows: tuple[int, ...]) -> Any:

@@ -35,14 +35,18 @@ def _rounded(x: Array, to: DType) -> tuple[Array, Array]:
     """An operand in 8 bits, and its scale."""
     x = x.astype(statistics_dtype(np.dtype(x.dtype)))
     largest = jnp.max(jnp.abs(x), initial=0)
-    scale = jnp.maximum(largest / float(jnp.finfo(to).max), jnp.finfo(x.dtype).tiny)
+    scale = jnp.maximum(largest / _largest_of(to), np.finfo(x.dtype).tiny)
     return (x / scale).astype(to), scale
+
+
+def _largest_of(dtype: DType) -> float:
+    return float(jnp.finfo(dtype).max)  # type: ignore[no-untyped-call]
 
 
 def _rounded_reference(x: np.ndarray, to: DType) -> tuple[np.ndarray, np.ndarray]:
     info = np.finfo(statistics_dtype(x.dtype))
     largest = np.max(np.abs(x), initial=0).astype(info.dtype)
-    scale = np.maximum(largest / info.dtype.type(jnp.finfo(to).max), info.tiny)
+    scale = np.maximum(largest / info.dtype.type(_largest_of(to)), info.tiny)
     return (x.astype(info.dtype) / scale).astype(to), scale
 
 
