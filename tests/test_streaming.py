@@ -109,6 +109,33 @@ PATTERNS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "transpose",
+    [
+        lambda x: so.swapaxes(x, -1, -2),
+        lambda x: so.moveaxis(x, source=1, destination=2),
+        lambda x: x.transpose(0, 2, 1),
+    ],
+)
+def test_each_transpose_of_the_keys_is_found(transpose):
+    q, k, v = query_keys_values()
+    (streamed,) = so.explain(so.softmax(q @ transpose(k)) @ v).streamed
+    assert streamed.operator == ATTENTION
+
+
+def test_weights_transposed_without_axes_are_found():
+    weight = so.permute_dims(so.var("w", shape=(9, 4)))
+    hidden, labels = so.var("hidden", shape=(5, 4)), so.var("labels", shape=(5,), dtype="int32")
+    (streamed,) = so.explain(so.softmax_cross_entropy(hidden @ weight, labels)).streamed
+    assert streamed.operator == LOSS
+
+
+def test_other_orders_of_axes_are_left():
+    q, v, k = so.var("q", shape=(2, 7, 7)), so.var("v", shape=(2, 7, 7)), so.var("k", (7, 2, 7))
+    for keys in (v, so.swapaxes(k, 0, 1), so.moveaxis(k, source=0, destination=1)):
+        assert not so.explain(so.softmax(q @ keys) @ v).streamed
+
+
 @pytest.mark.parametrize(("operator", "scalar", "write"), PATTERNS)
 class TestPatterns:
     def test_they_are_found_and_compute_the_same(self, operator, scalar, write):

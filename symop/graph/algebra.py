@@ -1,8 +1,14 @@
-"""Sums, products and multiples: the operators of which derivatives are composed.
+"""Sums, products, multiples and transposes: the operators of which derivatives are composed.
 
-Rewrites of sums recognize them here, and nowhere else.
+Rewrites recognize them here, and nowhere else.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from registry.operator.operator import Operator
 from registry.table import get
 from symop.graph.nodes import Node
 
@@ -44,3 +50,20 @@ def summands(node: Node) -> list[tuple[float, Node]] | None:
         return [(1.0, one) for one in node.operands]
     scaled = multiple(node)
     return None if scaled is None else [scaled]
+
+
+_TRANSPOSES: Mapping[str, Callable[..., Any]] = {
+    "permute_dims": np.transpose,
+    "swapaxes": np.swapaxes,
+    "moveaxis": np.moveaxis,
+}
+
+
+def exchanged(node: Node) -> Node | None:
+    """Returns the value whose last two axes ``node`` exchanges; None for other operators."""
+    if not isinstance(node.op, Operator) or node.op.name not in _TRANSPOSES or node.ndim < 2:
+        return None
+    *rest, row, col = range(node.ndim)
+    numbered = np.empty((*rest, row, col))  # the length of each axis is its number
+    moved = _TRANSPOSES[node.op.name](numbered, **node.op.attribute_dict(node.attributes))
+    return node.operands[0] if moved.shape == (*rest, col, row) else None

@@ -27,6 +27,7 @@ from registry.table import get
 from registry.tuning import exceeds, present
 from registry.types import Shape, is_floating
 from symop.autodiff import gradients
+from symop.graph.algebra import exchanged
 from symop.graph.nodes import Node, Origin, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
 from symop.graph.scoping import Scopes
@@ -265,7 +266,7 @@ class _Graph:
         if not self._inner(node, "matmul"):
             return None
         query, turned = node.operands
-        keys = _swapped(turned)
+        keys = exchanged(turned)
         return None if keys is None else _Scores(query, keys, None, None, factor)
 
 
@@ -290,7 +291,7 @@ class _Linear(NamedTuple):
         """The operands of ``linear_cross_entropy``."""
         data, weight = image.value(self.data), image.value(self.weight)
         if self.name == "matmul":
-            before = _swapped(weight)
+            before = exchanged(weight)
             weight = get("permute_dims")(weight, axes=(1, 0)) if before is None else before
         hidden = get("reshape")(data, shape=(*self.shape[:-1], data.shape[-1]))
         return hidden, weight, None if self.bias is None else image.value(self.bias)
@@ -313,16 +314,6 @@ class _Scores(NamedTuple):
         scores = (*query.shape[:-1], keys.shape[-2])
         limits = [one.shape for one in (self.mask, self.bias) if one is not None]
         return alike and np.broadcast_shapes(scores, *limits) == scores
-
-
-def _swapped(node: Node) -> Node | None:
-    """Returns the value whose last two axes ``node`` exchanges, or None."""
-    axes = tuple(range(node.ndim))
-    exchanged = (*axes[:-2], *axes[:-3:-1])
-    if _name(node) != "permute_dims" or node.ndim < 2:
-        return None
-    order = tuple(axis % node.ndim for axis in _attributes(node)["axes"])
-    return node.operands[0] if order == exchanged else None
 
 
 def _name(node: Node) -> str | None:
