@@ -41,6 +41,8 @@ class Tuning(NamedTuple):
             linear scores is computed chunk by chunk: 64 MB in float32.
         logits_chunk: The number of scores of a chunk: 8 MB. With twice as many, value and gradient
             of 4,096 examples and 50,257 classes took 184 MB, more than a tenth of the plain form.
+        chain_saving: The number of multiplications that another order of matrix products must
+            save.
     """
 
     segment: int = 128
@@ -55,6 +57,7 @@ class Tuning(NamedTuple):
     attention_scores: int = 1 << 24
     logits: int = 1 << 24
     logits_chunk: int = 1 << 21
+    chain_saving: int = 1 << 20
 
 
 class _Holder:
