@@ -170,15 +170,16 @@ class _Layer(NamedTuple):
         weight, bias, wide = self.weight, self.bias, affine.dtype
         if affine.factor is not None:
             factor = affine.factor
-            spread = _reshaped(factor, self.channels.spread) if affine.each else factor
+            each = affine.each and isinstance(factor, Node)
+            spread = _reshaped(factor, self.channels.spread) if each else factor
             weight = _cast(_cast(weight, of_weight, wide) * spread, wide, of_weight)
             bias = None if bias is None else _cast(bias, of_bias, wide) * factor
         elif bias is not None:
             bias = _cast(bias, of_bias, wide)
         if affine.shift is not None:
-            each = (self.channels.length,)
-            shift = get("broadcast_to")(affine.shift, shape=each) if bias is None else affine.shift
-            bias = shift if bias is None else bias + shift
+            whole = (self.channels.length,)
+            shift = affine.shift
+            bias = get("broadcast_to")(shift, shape=whole) if bias is None else bias + shift
         bias = None if bias is None else _cast(bias, wide, of_bias)
         return self._replace(weight=weight, bias=bias)
 
