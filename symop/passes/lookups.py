@@ -14,7 +14,7 @@ import numpy as np
 from registry.operator.operator import Operator
 from registry.ops.linalg.einsum import labeled
 from registry.table import get
-from registry.types import DType, is_unsigned
+from registry.types import DType, Shape, is_unsigned
 from symop.graph.emission import intern_call
 from symop.graph.nodes import ARRAY, Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
@@ -42,9 +42,17 @@ def looked_up(roots: Sequence[Node], log: list[Streamed] | None = None) -> Seque
 
 
 class _Hot(NamedTuple):
-    """A one-hot matrix: the ids, the number of classes, and whether classes are rows."""
+    """A one-hot matrix, or a stack of one-hot vectors.
+
+    Attributes:
+        ids: the positions of the ones.
+        shape: the shape in which they are taken.
+        classes: the length of the vectors.
+        turned: whether the vectors are columns.
+    """
 
     ids: Node
+    shape: Shape
     classes: int
     turned: bool
 
@@ -58,13 +66,18 @@ def _hot(node: Node) -> _Hot | None:
         inner = _hot(node.operands[0])
         swaps = _attributes(node)["axes"][0] % 2 == 1
         return None if inner is None else inner._replace(turned=inner.turned ^ swaps)
+    if name == "reshape" and node.type.ndim:
+        inner = _hot(node.operands[0])
+        whole = inner is None or inner.turned or node.type.shape[-1] != inner.classes
+        return None if inner is None or whole else inner._replace(shape=node.type.shape[:-1])
     if name != "one_hot":
         return None
     how, ndim = _attributes(node), node.type.ndim
     at = how["axis"] % ndim
     turned = at == 0 < ndim - 1
     fits = at == ndim - 1 or (turned and ndim == 2)
-    return _Hot(node.operands[0], how["num_classes"], turned) if fits else None
+    ids = node.operands[0]
+    return _Hot(ids, ids.type.shape, how["num_classes"], turned) if fits else None
 
 
 class _Product(NamedTuple):
@@ -99,13 +112,23 @@ class _Product(NamedTuple):
         if self.node.op.name == "einsum":
             return self._by_equation()
         x, y = self.node.operands
-        hot = _hot(x)
-        if hot is not None and 0 < y.type.ndim < 3:
-            return self._sum_of_rows(hot, y) if hot.turned else self._rows(hot, y)
-        hot = _hot(y)
-        if hot is not None and x.type.ndim and hot.turned == (y.type.ndim == 2):
-            taken = _call("take", self._value(x), self._bounded(hot), axis=-1, fill_value=0.0)
-            return taken, "take"
+        return self._by_first(_hot(x), y) or self._by_second(x, _hot(y))
+
+    def _by_first(self, hot: _Hot | None, y: Node) -> tuple[Node, str] | None:
+        if hot is None or not 0 < y.type.ndim < 3:
+            return None
+        if hot.turned:
+            return self._sum_of_rows(hot, self._value(y)), "add_rows"
+        return self._rows(hot, y)
+
+    def _by_second(self, x: Node, hot: _Hot | None) -> tuple[Node, str] | None:
+        if hot is None or not x.type.ndim:
+            return None
+        if hot.turned or not hot.shape:
+            ids = self._bounded(hot)
+            return _call("take", self._value(x), ids, axis=-1, fill_value=0.0), "take"
+        if x.type.ndim == 2 and len(hot.shape) == 1:
+            return _turned(self._sum_of_rows(hot, _turned(self._value(x)))), "add_rows"
         return None
 
     def _layer(self) -> tuple[Node, str] | None:
@@ -114,8 +137,7 @@ class _Product(NamedTuple):
         flat = data.type.ndim == 2 or not _attributes(self.node)["flatten"]
         if hot is None or hot.turned or not flat:
             return None
-        table = _call("permute_dims", self._value(weight), axes=(1, 0))
-        rows = self._lookup(hot, table)
+        rows = self._lookup(hot, _turned(self._value(weight)))
         return (_call("add", rows, self._value(biases[0])) if biases else rows), "lookup_table"
 
     def _rows(self, hot: _Hot, table: Node) -> tuple[Node, str]:
@@ -125,19 +147,18 @@ class _Product(NamedTuple):
             return self._lookup(hot, value), "lookup_table"
         column = _call("reshape", value, shape=(hot.classes, 1))
         rows = self._lookup(hot, column)
-        return _call("reshape", rows, shape=hot.ids.type.shape), "lookup_table"
+        return _call("reshape", rows, shape=hot.shape), "lookup_table"
 
     def _lookup(self, hot: _Hot, table: Node) -> Node:
         if hot.ids.op is ARRAY or hot.ids.constant is not None:  # known ids must be in range
             return _call("take", table, self._bounded(hot), fill_value=0.0)
-        return _call("lookup_table", table, self._value(hot.ids))
+        return _call("lookup_table", table, self._ids(hot))
 
-    def _sum_of_rows(self, hot: _Hot, x: Node) -> tuple[Node, str]:
+    def _sum_of_rows(self, hot: _Hot, x: Node) -> Node:
         """Sums of the rows of ``x`` with the same id, accumulated in at least float32."""
         wide = self._dtype if self._dtype.itemsize > 2 else _SINGLE
-        value = self._value(x)
-        value = value if value.type.dtype == wide else _cast(value, wide)
-        return _call("add_rows", value, self._bounded(hot), height=hot.classes), "add_rows"
+        x = x if x.type.dtype == wide else _cast(x, wide)
+        return _call("add_rows", x, self._bounded(hot), height=hot.classes)
 
     def _by_equation(self) -> tuple[Node, str] | None:
         """A lookup as ``bsk,kd->bsd``, or its gradient for ids of several axes, ``bsk,bsd->kd``."""
@@ -156,18 +177,22 @@ class _Product(NamedTuple):
         if second == by + rest and out == shared + rest and y.type.shape[0] == hot.classes:
             return self._rows(hot, y) if 0 < y.type.ndim < 3 else None
         rest = second.removeprefix(shared)
-        alike = y.type.shape[: len(shared)] == hot.ids.type.shape
+        alike = y.type.shape[: len(shared)] == hot.shape
         if second == shared + rest and out == by + rest and alike and not {*first} & {*rest}:
-            return self._sum_of_rows(hot, y)
+            return self._sum_of_rows(hot, self._value(y)), "add_rows"
         return None
 
     def _bounded(self, hot: _Hot) -> Node:
         """The ids, where negative ones, which would count from the end, are out of range."""
-        ids = self._value(hot.ids)
+        ids = self._ids(hot)
         if is_unsigned(ids.type.dtype):
             return ids
         ids = ids if ids.type.dtype.itemsize > 3 else _cast(ids, _INTEGER)
         return _call("where", _call("less", ids, 0), hot.classes, ids)
+
+    def _ids(self, hot: _Hot) -> Node:
+        ids = self._value(hot.ids)
+        return ids if ids.type.shape == hot.shape else _call("reshape", ids, shape=hot.shape)
 
     def _value(self, node: Node) -> Node:
         return self.image.value(node)
@@ -183,6 +208,10 @@ def _name(node: Node) -> str | None:
 def _attributes(node: Node) -> dict[str, Any]:
     assert isinstance(node.op, Operator)
     return dict(node.op.attribute_dict(node.attributes))
+
+
+def _turned(node: Node) -> Node:
+    return _call("permute_dims", node, axes=(1, 0))
 
 
 def _cast(node: Node, dtype: DType) -> Node:
