@@ -31,7 +31,7 @@ def rewriting(enabled: bool) -> Iterator[None]:  # with so.rewriting(False): ...
         >>> a, b = so.var("a", shape=(512, 512)), so.var("b", shape=(512, 512))
         >>> y = a @ b @ so.var("x", shape=(512,))
         >>> [str(one).partition(" at ")[0] for one in so.explain(y).rewritten]
-        ['product of 3 factors by 1.34e+08 multiplications became one by 5.24e+05']
+        ['2 matrix products of 1.34e+08 multiplications became others of 5.24e+05']
         >>> with so.rewriting(False):
         ...     so.explain(y).rewritten
         ()

@@ -339,12 +339,16 @@ class Symbol(Interface):
             >>> data = so.var("data", shape=(2, 3, 8, 8))
             >>> layer = so.convolution(data, channels=4, kernel=3, name="conv")
             >>> net = so.dropout(so.relu(so.batch_norm(layer, name="norm")))
-            >>> net.for_inference().list_arguments()[:3]
-            ['data', 'conv_weight', 'norm_gamma']
             >>> own = net.simple_bind(seed=0, data=(2, 3, 8, 8))
             >>> parameters = {n: x for n, x in own.arg_dict.items() if n != "data"}
             >>> small, arrays = net.for_inference().fold({**parameters, **own.aux_dict})
             >>> print(small)
+            (data: float[2,3,8,8], conv_weight: float32[4,3,3,3], conv_bias: float32[4]) {
+              conv: float32[2,4,6,6] = convolution(data, conv_weight, conv_bias, channels=4, kernel=3)
+              relu0: float32[2,4,6,6] = relu(conv)
+            } -> relu0
+            >>> sorted(arrays)
+            ['conv_bias', 'conv_weight']
         """
         known = self._known({name: _shape_and_dtype(type) for name, type in types.items()})
         require_types(self.roots, known)
