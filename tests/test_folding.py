@@ -111,6 +111,10 @@ class TestNetworks:
         with pytest.raises(UnknownTypeError, match="those of x"):
             net.for_inference()
 
+    def test_files(self):
+        lean = resnet(so.var("x", shape=(4, 3, 8, 8))).for_inference()
+        assert so.load_json(lean.tojson()).same_as(lean)
+
     def test_it_draws_nothing_and_updates_nothing(self):
         net = so.dropout(so.batch_norm(so.var("x", shape=(4, 3)), name="n"), rate=0.5)
         lean = net.for_inference()

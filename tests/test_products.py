@@ -184,7 +184,7 @@ class TestChains:
                 for k in range(1, len(lengths) - 1)
             )  # fmt: skip
 
-        for lengths in itertools.permutations((2, 30, 5, 40, 1)):
+        for lengths in list(itertools.permutations((2, 30, 5, 40, 1)))[::9]:
             factors = [so.var(f"m{i}", shape=lengths[i : i + 2]) for i in range(4)]
             orders = [
                 factors[0] @ factors[1] @ factors[2] @ factors[3],

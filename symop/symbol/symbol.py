@@ -336,15 +336,15 @@ class Symbol(Interface):
 
         Example:
             >>> import symop as so
-            >>> data = so.var("data", shape=(2, 3, 8, 8))
-            >>> layer = so.convolution(data, channels=4, kernel=3, name="conv")
+            >>> x = so.var("x", shape=(2, 3, 8, 8))
+            >>> layer = so.convolution(x, channels=4, kernel=3, name="conv")
             >>> net = so.dropout(so.relu(so.batch_norm(layer, name="norm")))
-            >>> own = net.simple_bind(seed=0, data=(2, 3, 8, 8))
-            >>> parameters = {n: x for n, x in own.arg_dict.items() if n != "data"}
+            >>> own = net.simple_bind(seed=0, x=(2, 3, 8, 8))
+            >>> parameters = {n: one for n, one in own.arg_dict.items() if n != "x"}
             >>> small, arrays = net.for_inference().fold({**parameters, **own.aux_dict})
             >>> print(small)
-            (data: float[2,3,8,8], conv_weight: float32[4,3,3,3], conv_bias: float32[4]) {
-              conv: float32[2,4,6,6] = convolution(data, conv_weight, conv_bias, channels=4, kernel=3)
+            (x: float[2,3,8,8], conv_weight: float32[4,3,3,3], conv_bias: float32[4]) {
+              conv: float32[2,4,6,6] = convolution(x, conv_weight, conv_bias, channels=4, kernel=3)
               relu0: float32[2,4,6,6] = relu(conv)
             } -> relu0
             >>> sorted(arrays)
