@@ -17,7 +17,7 @@ GENERATOR = np.random.default_rng(0)
 def _small_sizes():
     """Makes every saving worthwhile."""
     before = tuning.present.tuning
-    tuning.tune(chain_saving=0)
+    tuning.tune(chain_saving=0, one_hot=0)
     yield
     tuning.present.tuning = before
 
@@ -387,6 +387,10 @@ class TestLookupsInDetail:
         np.testing.assert_array_equal(symbol.eval(ids=[1, 2], w=weight), np.ones((2, 4)))
         with so.rewriting(False):
             assert np.isnan(symbol.eval(ids=[1, 2], w=weight)).all()
+
+    def test_few_classes_stay(self):
+        tuning.tune(one_hot=10)
+        assert count(hot(5) @ table(), "one_hot") == 1
 
     def test_names_stay(self):
         symbol = so.fully_connected(hot(5), units=4, name="f")

@@ -14,6 +14,7 @@ import numpy as np
 from registry.operator.operator import Operator
 from registry.ops.linalg.einsum import labeled
 from registry.table import get
+from registry.tuning import present
 from registry.types import DType, Shape, is_unsigned
 from symop.graph.emission import intern_call
 from symop.graph.nodes import ARRAY, Node, by_age, copied_origin, topological
@@ -76,8 +77,9 @@ def _hot(node: Node) -> _Hot | None:
     at = how["axis"] % ndim
     turned = at == 0 < ndim - 1
     fits = at == ndim - 1 or (turned and ndim == 2)
-    ids = node.operands[0]
-    return _Hot(ids, ids.type.shape, how["num_classes"], turned) if fits else None
+    ids, classes = node.operands[0], how["num_classes"]
+    many = classes >= present.tuning.one_hot
+    return _Hot(ids, ids.type.shape, classes, turned) if fits and many else None
 
 
 class _Product(NamedTuple):
