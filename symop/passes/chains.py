@@ -19,6 +19,7 @@ from registry.operator.operator import Operator
 from registry.table import get
 from registry.tuning import present
 from registry.types import Shape, VarType, is_symbolic
+from symop.graph.emission import named
 from symop.graph.nodes import Node, by_age, copied_origin, topological
 from symop.graph.policies import scope_of
 from symop.graph.rewriting import Images
@@ -54,11 +55,12 @@ def _rebuilt(
     roots: Sequence[Node], order: Sequence[Node], solved: dict[Node, "_Tree"]
 ) -> Sequence[Node]:
     image = Images()
-    building = _Building(image)
+    # A product of another rematerialization scope may be computed again there.
+    building: dict[Any, _Building] = defaultdict(lambda: _Building(image))
     for node in by_age(order):
         if node in solved:
             with copied_origin(node.origin):
-                image[node] = building.result(node, solved[node])
+                image[node] = building[scope_of(node)].result(node, solved[node])
         else:
             image.rebuild(node)
     return [image.value(one) for one in roots]
@@ -344,7 +346,9 @@ class _Building:
     def result(self, node: Node, tree: _Tree) -> Node:
         """Returns the value of ``tree`` in place of ``node``."""
         value = self._value(tree).node
-        return value if value.type == node.type else _call("reshape", value, shape=node.type.shape)
+        if value.type != node.type:
+            value = _call("reshape", value, shape=node.type.shape)
+        return named(value, node.name)
 
     def _value(self, tree: _Tree) -> _Value:
         value = self._made.get(tree)

@@ -16,7 +16,7 @@ from registry.ops.linalg.einsum import labeled
 from registry.table import get
 from registry.tuning import present
 from registry.types import DType, Shape, is_unsigned
-from symop.graph.emission import intern_call
+from symop.graph.emission import named
 from symop.graph.nodes import ARRAY, Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
 from symop.passes.streaming import Streamed
@@ -97,12 +97,7 @@ class _Product(NamedTuple):
         value = value if value.type.dtype == self._dtype else _cast(value, self._dtype)
         if value.types != self.node.types:
             return None
-        assert isinstance(value.op, Operator)
-        if self.node.name is not None:
-            value = intern_call(
-                value.op, value.inputs, value.attributes, value.types, self.node.name
-            )
-        return value, operator
+        return named(value, self.node.name), operator
 
     @property
     def _dtype(self) -> DType:
