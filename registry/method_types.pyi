@@ -969,6 +969,24 @@ class OperatorMethods:
     def flip(self, axis: int | Sequence[int] | None = None, *, name: str | None = None) -> Self:
         """Reverses the order of the entries of ``x`` along ``axis``, by default along all axes."""
     reverse = flip
+    def float8_matmul(
+        self,
+        y: Var | ArrayInput,
+        x_dtype: DTypeLike = ...,
+        y_dtype: DTypeLike = ...,
+        d_dtype: DTypeLike | None = None,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Product of two matrices whose entries are rounded to 8-bit floats; sums are in float32."""
+    def float8_restore(
+        self,
+        rounded: Var | ArrayInput,
+        scale: Var | ArrayInput,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Value of ``x`` after its rounding to 8 bits, ``rounded * scale``, with the gradient of ``x``."""
     def floor(self, *, name: str | None = None) -> Self:
         """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged."""
     def floor_divide(self, y: Var | ArrayInput, *, name: str | None = None) -> Self:
@@ -2802,6 +2820,14 @@ class OperatorMethods:
         name: str | None = None,
     ) -> Self:
         """Standard deviation ``sqrt(sum(|x - mean(x)|^2) / (n - correction))`` over ``axis``."""
+    def stochastic_round(
+        self,
+        dtype: DTypeLike = ...,
+        *,
+        key: Var | jax.Array = ...,
+        name: str | None = None,
+    ) -> Self:
+        """Rounds to one of the two neighbors in ``dtype``, at random, so that the expectation is ``x``."""
     def BlockGrad(self, *, name: str | None = None) -> Self:
         """Returns ``x`` and stops its gradient: nothing flows back through it."""
     block_grad = BlockGrad

@@ -4157,6 +4157,63 @@ def flip(
 ) -> Value: ...
 reverse = flip
 @overload
+def float8_matmul(
+    x: ArrayInput,
+    y: ArrayInput,
+    x_dtype: DTypeLike = ...,
+    y_dtype: DTypeLike = ...,
+    d_dtype: DTypeLike | None = None,
+) -> jax.Array:
+    """Product of two matrices whose entries are rounded to 8-bit floats; sums are in float32.
+
+    An operand is divided by its scale, its largest magnitude over the largest number of its 8-bit
+    dtype, and rounded; the product is multiplied by both scales. Operands must be finite: an
+    infinity or a NaN gives NaN everywhere.
+
+    The gradient is that of the product of the rounded operands, passed straight through the
+    rounding; it keeps these operands, in 8 bits. With ``d_dtype``, such as ``"float8_e5m2"``,
+    cotangents are rounded, too, so that the products of the gradient are in 8 bits. Then the
+    gradient is not linear in the cotangent, and forward mode is an error.
+
+    Source: Micikevicius et al., FP8 Formats for Deep Learning, 2022.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> float8_matmul(jnp.asarray([[1.0, 4.0]]), jnp.asarray([[2.0], [0.5]]))
+        Array([[4.]], dtype=float32)
+    """
+@overload
+def float8_matmul(
+    x: Value | ArrayInput,
+    y: Value | ArrayInput,
+    x_dtype: DTypeLike = ...,
+    y_dtype: DTypeLike = ...,
+    d_dtype: DTypeLike | None = None,
+    *,
+    name: str | None = None,
+) -> Value: ...
+@overload
+def float8_restore(x: ArrayInput, rounded: ArrayInput, scale: ArrayInput) -> jax.Array:
+    """Value of ``x`` after its rounding to 8 bits, ``rounded * scale``, with the gradient of ``x``.
+
+    Only the rounded entries and their scale are read. The gradient passes straight through the
+    rounding.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> x = jnp.asarray([0.26, 4.0])
+        >>> float8_restore(x, jnp.asarray([0.5, 8.0], "float8_e4m3fn"), jnp.asarray(0.5))
+        Array([0.25, 4.  ], dtype=float32)
+    """
+@overload
+def float8_restore(
+    x: Value | ArrayInput,
+    rounded: Value | ArrayInput,
+    scale: Value | ArrayInput,
+    *,
+    name: str | None = None,
+) -> Value: ...
+@overload
 def floor(x: ArrayInput) -> jax.Array:
     """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged.
 
@@ -12295,6 +12352,39 @@ def std(
     correction: float = 0.0,
     keepdims: bool = False,
     *,
+    name: str | None = None,
+) -> Value: ...
+@overload
+def stochastic_round(
+    x: ArrayInput,
+    dtype: DTypeLike = ...,
+    *,
+    key: jax.Array = ...,
+) -> jax.Array:
+    """Rounds to one of the two neighbors in ``dtype``, at random, so that the expectation is ``x``.
+
+    A neighbor is chosen with a probability proportional to the distance of the other one. Small
+    updates of parameters in a narrow dtype are not lost then, as they are by rounding to nearest.
+    Numbers beyond the largest of ``dtype`` are rounded to nearest. The gradient is that of the
+    identity.
+
+    Source: Gupta et al., Deep Learning with Limited Numerical Precision, 2015.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jnp.full(1000, 1.001)  # between 1 and 1.0078125
+        >>> rounded = stochastic_round(x, key=jax.random.key(0))
+        >>> sorted(set(rounded.tolist()))
+        [1.0, 1.0078125]
+        >>> bool(abs(rounded.astype("float32").mean() - 1.001) < 1e-3)
+        True
+    """
+@overload
+def stochastic_round(
+    x: Value,
+    dtype: DTypeLike = ...,
+    *,
+    key: Value | jax.Array = ...,
     name: str | None = None,
 ) -> Value: ...
 @overload

@@ -3986,6 +3986,68 @@ def flip(
 ) -> NDArray: ...
 reverse = flip
 @overload
+def float8_matmul(
+    x: NDArray | ArrayInput,
+    y: NDArray | ArrayInput,
+    x_dtype: DTypeLike = ...,
+    y_dtype: DTypeLike = ...,
+    d_dtype: DTypeLike | None = None,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Product of two matrices whose entries are rounded to 8-bit floats; sums are in float32."""
+@overload
+def float8_matmul(
+    x: jax.Array | np.ndarray,
+    y: jax.Array | np.ndarray | complex,
+    x_dtype: DTypeLike = ...,
+    y_dtype: DTypeLike = ...,
+    d_dtype: DTypeLike | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def float8_matmul(
+    x: NDArray | ArrayInput,
+    y: NDArray | ArrayInput,
+    x_dtype: DTypeLike = ...,
+    y_dtype: DTypeLike = ...,
+    d_dtype: DTypeLike | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
+def float8_restore(
+    x: NDArray | ArrayInput,
+    rounded: NDArray | ArrayInput,
+    scale: NDArray | ArrayInput,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Value of ``x`` after its rounding to 8 bits, ``rounded * scale``, with the gradient of ``x``."""
+@overload
+def float8_restore(
+    x: jax.Array | np.ndarray,
+    rounded: jax.Array | np.ndarray | complex,
+    scale: jax.Array | np.ndarray | complex,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def float8_restore(
+    x: NDArray | ArrayInput,
+    rounded: NDArray | ArrayInput,
+    scale: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
 def floor(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged."""
 @overload
@@ -11171,6 +11233,34 @@ def std(
     correction: float = 0.0,
     keepdims: _bool = False,
     *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
+def stochastic_round(
+    x: NDArray | ArrayInput,
+    dtype: DTypeLike = ...,
+    *,
+    key: NDArray | ArrayInput | jax.Array = ...,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Rounds to one of the two neighbors in ``dtype``, at random, so that the expectation is ``x``."""
+@overload
+def stochastic_round(
+    x: jax.Array | np.ndarray,
+    dtype: DTypeLike = ...,
+    *,
+    key: jax.Array | np.ndarray | jax.Array = ...,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def stochastic_round(
+    x: NDArray | ArrayInput,
+    dtype: DTypeLike = ...,
+    *,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...

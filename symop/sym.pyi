@@ -211,6 +211,8 @@ from symop import flatten as flatten
 from symop import Flatten as Flatten
 from symop import flip as flip
 from symop import reverse as reverse
+from symop import float8_matmul as float8_matmul
+from symop import float8_restore as float8_restore
 from symop import floor as floor
 from symop import floor_divide as floor_divide
 from symop import broadcast_floor_divide as broadcast_floor_divide
@@ -563,6 +565,7 @@ from symop import square_error_cost as square_error_cost
 from symop import squeeze as squeeze
 from symop import stack as stack
 from symop import std as std
+from symop import stochastic_round as stochastic_round
 from symop import stop_gradient as stop_gradient
 from symop import BlockGrad as BlockGrad
 from symop import block_grad as block_grad

@@ -111,13 +111,17 @@ class _Function(BatchFunction):
 
     Attributes:
         narrow: the dtype; None for that of the graph.
+        eight_bits: whether products with a weight matrix are computed in 8 bits.
     """
 
     narrow: DType | None = None
+    eight_bits: bool = False
 
     def prepare(self, nodes: list[Node]) -> list[Node]:
         """Returns the graph with its casts and constraints."""
-        return super().prepare(nodes if self.narrow is None else narrow(nodes, self.narrow))
+        if self.narrow is not None:
+            nodes = narrow(nodes, self.narrow, eight_bits=self.eight_bits)
+        return super().prepare(nodes)
 
 
 @api_class
@@ -232,6 +236,7 @@ class Trainer:
         function = _Function(group.nodes, group.also, training=training, wrt=wrt, remat=remat)
         function.open(self.inputs)
         function.narrow = self.precision.narrow
+        function.eight_bits = self.precision.eight_bits
         if self.placement is not None:
             variables = variables_of(group.roots)
             function.split(*shardings_on(self.placement, variables, self.inputs))
@@ -303,7 +308,7 @@ class Trainer:
         params = self.precision.kept(initial)
         states = {name: arrays[name] for name in self.loss.list_auxiliary_states()}
         with calling_optimizer("init", "a dict of parameters"):
-            opt_state = self.optimizer.init(params)
+            opt_state = self.optimizer.init(self.precision.optimized(params))
         average, scale = initial_average(initial, self.ema), initial_scale(self.precision)
         return Parts(params, states, opt_state, steps, jnp.int32(0), average, scale)
 

@@ -143,7 +143,7 @@ PROGRAMS = {
     "train.Trainer(loss, 'adam', inputs=['x'], metrics={'a': 1})": (
         *("ArgumentError", "the metric 'a' must be a symbol, got"),
     ),
-    "train.Precision('float8')": ("ArgumentError", "Precision: compute must be one of bfloat16"),
+    "train.Precision('float4')": ("ArgumentError", "compute must be one of float8, bfloat16"),
     "train.LossScale(initial=-1)": ("ArgumentError", "loss_scale: it must be 0 < lowest"),
     "train.EarlyStopping('loss', mode='low')": ("ArgumentError", "mode must be 'min' or 'max'"),
     "so.lstm(so.var('q'))": ("AttributeValueError", "lstm: hidden_size must be positive", "built"),

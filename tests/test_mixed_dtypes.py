@@ -326,3 +326,34 @@ def test_no_module_reads_the_kind_of_a_dtype():
     ]
     # The proofs draw dtypes of NumPy's own.
     assert all(one.startswith("symop/testing/") for one in read)
+
+
+# Accumulation ------------------------------------------------------------------------------------
+
+MANY = 4096
+"""Sums of so many ones in bfloat16 end at 256, where the next one is rounded away."""
+ONES = np.ones(MANY, jnp.bfloat16)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda x: so.matmul(x[None], x[:, None]), MANY),
+        (lambda x: so.fully_connected(x[None], x[None], units=1, use_bias=False), MANY),
+        (lambda x: so.einsum(x, x, equation="i,i->"), MANY),
+        (so.sum, MANY),
+        (lambda x: so.cumsum(x)[-1], MANY),
+        (so.mean, 1),
+        (so.norm, 64),
+        (lambda x: so.softmax(x) * MANY, 1),
+        (lambda x: so.average_pooling(x.reshape(1, 1, 64, 64), kernel=(64, 64)), 1),
+        (lambda x: so.layer_norm(x, x, x), 1),
+        (lambda x: so.logsumexp(x * 0), np.log(MANY)),
+        (lambda x: so.softmax_cross_entropy(x * 0, jnp.asarray(0)), np.log(MANY)),
+        (lambda x: jax.grad(lambda y: so.sum(y * x))(x[:1]), MANY),
+    ],
+)
+def test_sums_of_half_precision_accumulate_in_float32(call, expected):
+    value = jax.jit(call)(ONES)
+    assert value.dtype == jnp.bfloat16
+    np.testing.assert_allclose(np.asarray(value, np.float32), expected, rtol=2.0**-8)

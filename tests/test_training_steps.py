@@ -127,7 +127,9 @@ def test_a_trainer_takes_the_name_of_an_optimizer():
         (lambda: train.optimizer("scale_by_learning_rate"), "must be that of an optimizer"),
         (lambda: train.Trainer(network()[1], "sgd", inputs=["x"], accumulate=0), "accumulate"),
         (lambda: train.Trainer(network()[1], "sgd", inputs=["x"], ema=1.0), "ema must be"),
-        (lambda: train.Precision("float8"), "compute must be one of"),
+        (lambda: train.Precision("float4"), "compute must be one of float8, bfloat16"),
+        (lambda: train.Precision(parameters="float8"), "parameters must be one of bfloat16"),
+        (lambda: train.Precision(rounding="up"), "rounding must be one of nearest, stochastic"),
         (lambda: train.Trainer(network()[1], "sgd", inputs=["x"], precision="b16"), "got 'b16'"),
     ],
 )
@@ -441,6 +443,63 @@ def test_parameters_may_be_kept_in_half_precision():
     assert {one.dtype for one in state.params.values()} == {np.dtype(jnp.bfloat16)}
     assert {one.dtype for one in state.average.values()} == {np.dtype(np.float32)}
     assert trainer.evaluate(state, data())["loss"] < first
+
+
+def test_products_with_weights_are_in_8_bits():
+    trainer = train.Trainer(network()[1], optax.sgd(0.5), inputs=["x", "y"], precision="float8")
+    state = trainer.init(0, x=(24, 6), y=(24,))
+    start = copies(state.params)
+    state, values = trained(trainer, state)
+    exact, value = looped(optax.sgd(0.5), start)
+    assert {one.dtype for one in state.params.values()} == {np.dtype(np.float32)}
+    assert float(values["loss"]) == pytest.approx(float(value), rel=0.05)
+    close(state.params, exact, rtol=0, atol=0.1)  # an entry of 8 bits is within 1 / 16
+    assert any(not np.array_equal(one, exact[name]) for name, one in state.params.items())
+
+
+def test_8_bits_are_those_of_float8_matmul():
+    x, w, b = so.var("x", (2, 3, 4)), so.var("w", (5, 4)), so.var("b", (5,))
+    m = so.var("m", (5, 2))
+    hidden = so.fully_connected(x, w, b, units=5, flatten=False)
+    outputs = narrow([so.matmul(hidden, m).node], np.dtype(jnp.bfloat16), eight_bits=True)
+    names = [one.op.name for one in topological(outputs) if one.inputs]
+    assert names.count("float8_matmul") == 2
+    assert not {"fully_connected", "matmul"}.intersection(names)
+    assert outputs[0].type.shape == (2, 3, 2)
+    product = so.matmul(x, so.var("y", (2, 4, 5)))  # of two batches of matrices: no weight
+    assert "float8_matmul" not in dtypes([product.node])
+
+
+def test_stochastic_rounding_keeps_small_updates():
+    """An update of 1e-3 is less than half of the distance of 2^-7 between neighbors of 1."""
+    w, t = so.var("w", (2000,)), so.var("t", ())
+    states = {}
+    for rounding in ("nearest", "stochastic"):
+        policy = train.Precision("float32", parameters="bfloat16", rounding=rounding)
+        trainer = train.Trainer(so.sum(w) * t, "sgd", inputs=["t"], precision=policy)
+        state = trainer.init(0)
+        state = state._replace(params={"w": jnp.ones(2000, jnp.bfloat16)})
+        for _ in range(10):
+            state, _ = trainer.step(state, {"t": np.float32(-0.1)})
+        states[rounding] = state.params["w"]
+        assert states[rounding].dtype == jnp.bfloat16
+    assert np.all(states["nearest"] == 1)
+    mean = states["stochastic"].astype(np.float32).mean()
+    # The mean of 2,000 entries; each of 10 steps has a variance of at most 1e-3 * 2^-7.
+    assert mean == pytest.approx(1.01, abs=5 * np.sqrt(10 * 1e-3 * 2.0**-7 / 2000))
+
+
+def test_moments_beside_stochastic_rounding_are_single():
+    policy = train.Precision(parameters="bfloat16", rounding="stochastic")
+    for optimizer in ("adam", so.optim.Adam(0.01)):
+        trainer = train.Trainer(network()[1], optimizer, inputs=["x", "y"], precision=policy)
+        state = trainer.init(0, x=(24, 6), y=(24,))
+        first = trainer.evaluate(state, data())["loss"]
+        before = jax.tree.map(lambda one: one.dtype, (state.params, state.opt_state))
+        state, _ = trained(trainer, state, 20)
+        assert before == jax.tree.map(lambda one: one.dtype, (state.params, state.opt_state))
+        assert {one.dtype for one in state.params.values()} == {np.dtype(jnp.bfloat16)}
+        assert trainer.evaluate(state, data())["loss"] < first
 
 
 def test_loss_scaling_skips_steps_that_overflow():

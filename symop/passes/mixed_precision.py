@@ -2,7 +2,8 @@
 
 Three rules decide, for each call, in which dtype it is computed:
 
-1. A matrix product or convolution is computed in the narrow dtype: its operands are cast.
+1. A matrix product or convolution is computed in the narrow dtype: its operands are cast. Products
+   with a weight matrix are computed in 8 bits, with scales (``float8_matmul``), if that is asked.
 2. A call that reads a narrow value and that a later product depends on is computed in the narrow
    dtype, too. Its kernel computes statistics and exponentials in at least float32. Factorizations
    and Fourier transforms, which are costly and no products, are not.
@@ -13,6 +14,7 @@ The types of the outputs do not change, nor do those of variables. The casts are
 other, so that gradients with respect to float32 variables are float32.
 """
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -33,18 +35,21 @@ from symop.passes.linearity import types_of
 from symop.regions.bodies import GraphBody, body_of
 
 _WIDE = np.dtype(np.float32)
+_OF_COTANGENTS = "float8_e5m2"
+"""The 8-bit dtype with the larger range."""
 
 
-def narrow(outputs: Sequence[Node], dtype: DType) -> list[Node]:
+def narrow(outputs: Sequence[Node], dtype: DType, *, eight_bits: bool = False) -> list[Node]:
     """Returns ``outputs``, computed partly in ``dtype``.
 
     Args:
         outputs: a graph whose types are known.
         dtype: a floating dtype, narrower than float32.
+        eight_bits: whether products with a weight matrix are computed in 8 bits.
     """
     order = by_age(topological(outputs))
     products = {node for node in order if _is_product(node)}
-    narrowing = _Narrowing(dtype, products, _before(order, products))
+    narrowing = _Narrowing(dtype, products, _before(order, products), eight_bits)
     for node in order:
         narrowing.follow(node)
     return [narrowing.as_before(one) for one in outputs]
@@ -70,8 +75,15 @@ def _is_product(node: Node) -> bool:
 class _Narrowing:
     """The images of the nodes of a graph that is computed partly in another dtype."""
 
-    def __init__(self, dtype: DType, products: Collection[Node], before: Collection[Node]) -> None:
+    def __init__(
+        self,
+        dtype: DType,
+        products: Collection[Node],
+        before: Collection[Node],
+        eight_bits: bool,
+    ) -> None:
         self._dtype, self._products, self._before = dtype, products, before
+        self._eight_bits = eight_bits
         self._images = Images()
 
     def as_before(self, node: Node) -> Node:
@@ -90,6 +102,9 @@ class _Narrowing:
         inputs = self._inputs(node, operator)
         if inputs == node.inputs and attributes == node.attributes:
             return node
+        product = _with_weight(operator, inputs, attributes) if self._eight_bits else None
+        if product is not None:
+            return product
         return apply(operator, inputs, attributes, node.name)
 
     def _inputs(self, node: Node, operator: Operator) -> Inputs:
@@ -134,8 +149,30 @@ class _Narrowing:
     def _body(self, value: Any) -> Any:
         if not isinstance(value, GraphBody) or not value.costly:
             return value
-        results = narrow(value.results, self._dtype)
+        results = narrow(value.results, self._dtype, eight_bits=self._eight_bits)
         return body_of(value.parameters, results, value.keys, updating=value.updating)
+
+
+def _with_weight(operator: Operator, inputs: Inputs, attributes: Attributes) -> Node | None:
+    """Returns a product with a weight matrix in 8 bits; None if the call is another one."""
+    if operator.name == "matmul":
+        data, weight = inputs
+        flat = data is not None and data.ndim >= 2
+        return _in_8_bits(data, weight, data.shape[:-1]) if flat and weight.ndim == 2 else None
+    if operator.name != "fully_connected":
+        return None
+    data, weight, bias = inputs
+    rows = data.shape[:1] if operator.attribute_dict(attributes)["flatten"] else data.shape[:-1]
+    product: Node = _in_8_bits(data, get("permute_dims")(weight, axes=(1, 0)), rows)
+    if bias is not None:
+        product = get("add")(product, bias)
+    return product
+
+
+def _in_8_bits(data: Any, weight: Any, rows: tuple[int, ...]) -> Any:
+    flat = get("reshape")(data, shape=(math.prod(rows), weight.shape[0]))
+    product = get("float8_matmul")(flat, weight, d_dtype=_OF_COTANGENTS)
+    return get("reshape")(product, shape=(*rows, weight.shape[1]))
 
 
 def _is_wide(node: Any) -> bool:

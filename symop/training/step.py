@@ -17,6 +17,8 @@ from symop.training.state import Arrays, Parts, ScaleState
 
 FACTOR = "loss_scale"
 """The name of the input that holds the factor on the loss."""
+_ROUNDING = 0x72646E67
+"""What tells the key of rounding from those of the graph."""
 Decay = float | Callable[[Any], Any]
 
 
@@ -77,6 +79,7 @@ class Step:
         key = jax.random.fold_in(state.key, state.step)
         values, gradients, states = self._evaluated(state, state.params, batch, key)
         params, opt_state = self._updated(gradients, state, batch, key, values["loss"])
+        params = self._options.precision.rounded(params, jax.random.fold_in(key, _ROUNDING))
         new = Parts(
             params,
             states,
@@ -125,7 +128,7 @@ class Step:
         if state.scale is not None:
             factor = state.scale.factor
             gradients = {name: _divided(one, factor) for name, one in gradients.items()}
-        gradients = self._options.precision.kept(gradients)
+        gradients = self._options.precision.optimized(gradients)
         placement = self._options.placement
         if placement is None:
             return gradients
@@ -140,11 +143,9 @@ class Step:
             ArgumentError: the optimizer cannot be called with dicts of parameters and gradients, or
                 with the extra arguments that it says it takes.
         """
-
+        own = self._options.precision.optimized(state.params)
         if applies(self._optimizer):
-            new: tuple[Arrays, Any] = self._optimizer.apply(
-                gradients, state.opt_state, state.params
-            )
+            new: tuple[Arrays, Any] = self._optimizer.apply(gradients, state.opt_state, own)
             return new
 
         # optax's line searches pass the extra arguments that they do not name on to value_fn.
@@ -163,13 +164,13 @@ class Step:
         with calling_optimizer("step", accepted + (", ".join(extra) or "none")):
             try:
                 updates, opt_state = self._optimizer.update(
-                    gradients, state.opt_state, state.params, **extra
+                    gradients, state.opt_state, own, **extra
                 )
             except (TypeError, ValueError):
                 require_dense(gradients)
                 raise
         require_dense(updates)
-        return optax.apply_updates(state.params, updates), opt_state
+        return optax.apply_updates(own, updates), opt_state
 
     def _averaged(self, state: Parts, params: Arrays) -> Arrays | None:
         """Returns the next moving averages of the parameters; None without."""

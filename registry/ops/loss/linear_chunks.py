@@ -155,6 +155,15 @@ def summed(by: Scores, *, of_all: bool) -> tuple[Array, Array, Array]:
     return _finite(largest) + jnp.log(total), labels, every
 
 
+def _largest(scores: Array) -> Array:
+    """The largest score of each example, as a constant.
+
+    The results do not depend on it. JAX's derivative of a maximum looks for the equal entry, and
+    finds none where XLA computes the scores anew with another rounding.
+    """
+    return lax.stop_gradient(jnp.max(scores, 1, initial=-jnp.inf))
+
+
 def _finite(largest: Array) -> Array:
     return jnp.where(jnp.isinf(largest), 0, largest)
 
@@ -162,7 +171,7 @@ def _finite(largest: Array) -> Array:
 def _sums(by: Scores, chunk: Chunk, *, of_all: bool) -> tuple[Array, Array, Array]:
     scores = scores_of(by, chunk)
     counted = _counted(by, chunk, scores, -jnp.inf)
-    largest = jnp.max(counted, 1, initial=-jnp.inf)
+    largest = _largest(counted)
     total = jnp.sum(jnp.exp(counted - _finite(largest)[:, None]), 1)
     every = jnp.sum(_counted(by, chunk, scores, 0.0), 1) if of_all else jnp.zeros_like(total)
     return largest, total, every
@@ -326,7 +335,7 @@ def _some(
 ) -> tuple[tuple[Array, Array, Array], Any]:
     """The sums of some examples, and the gradients with those of the examples before."""
     scores = scores_of(by, _whole(by))
-    largest = _finite(jnp.max(scores, 1, initial=-jnp.inf))
+    largest = _finite(_largest(scores))
     logsumexp = largest + jnp.log(jnp.sum(jnp.exp(scores - largest[:, None]), 1))
     every = jnp.sum(scores, 1) if of_all else jnp.zeros_like(largest)
 

@@ -556,8 +556,8 @@ def _curved(
     how: dict[str, Any],
 ) -> Grads:
     """The derivatives of the function at the top with respect to the operands and the bias."""
-    # With the slope F = Z (u V^T) - delta of T, where w = -delta, the cotangent of P is T F + Z (u c^T), and P is
-    # exp(S - logsumexp). T reads Q and K, too.
+    # With the slope F = Z (u V^T) - delta of T, where w = -delta, the cotangent of P is
+    # T F + Z (u c^T), and P is exp(S - logsumexp). T reads Q and K, too.
     query, keys, values, logsumexp = operands
     d_query, d_keys, d_values, _ = tangents
     flat, form = _Flat.of(query, keys), Form(**how)

@@ -9,6 +9,7 @@ from registry.ops.random import (
     densities,
     discrete_draws,
     gamma_draws,
+    rounding,
     sampling,
 )
 
@@ -18,5 +19,6 @@ __all__ = [
     "densities",
     "discrete_draws",
     "gamma_draws",
+    "rounding",
     "sampling",
 ]
