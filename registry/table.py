@@ -270,9 +270,11 @@ def op(
             (takes much more arithmetic than its result has entries, as a matrix product does: worth
             keeping for a gradient, where cheaper values are recomputed); ``sealed`` (where tangents
             run through a call, JAX must not trace into it, although it could: its interior is not
-            kept as residuals); ``rows`` (``entrywise`` if each entry of the result is a function of
-            the same entry of the first input, and zero for zero: the operator maps rows to rows;
-            ``linear`` if it is also linear, so that rows that are named twice need not be merged).
+            kept as residuals); ``keeps_inputs`` (the same, but in bodies of control flow JAX may
+            trace into it, so that a step need not repeat what it computes); ``rows`` (``entrywise``
+            if each entry of the result is a function of the same entry of the first input, and zero
+            for zero: the operator maps rows to rows; ``linear`` if it is also linear, so that rows
+            that are named twice need not be merged).
 
     Example:
         >>> import jax.numpy as jnp

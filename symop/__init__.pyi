@@ -60,6 +60,7 @@ from symop.orders import derivative as derivative
 from symop.orders import hessian as hessian
 from symop.orders import hvp as hvp
 from symop.orders import jacobian as jacobian
+from symop.passes.products import rewriting as rewriting
 from symop.passes.roll_loops.switch import rolling as rolling
 from symop.passes.streaming import streaming as streaming
 from symop.pipelining import pipeline as pipeline

@@ -26,6 +26,7 @@ from symop.jaxprs.functions import from_jax
 from symop.jaxprs.transforming import transform
 from symop.layers import multi_head_attention
 from symop.orders import derivative, hessian, hvp, jacobian
+from symop.passes.products import rewriting
 from symop.passes.roll_loops.switch import rolling
 from symop.passes.streaming import streaming
 from symop.pipelining import pipeline
@@ -95,6 +96,7 @@ __all__ = [
     "random_directions",
     "registry",
     "remat",
+    "rewriting",
     "rolling",
     "save_parameters",
     "scan",

@@ -38,7 +38,6 @@ from symop.graph.nodes import Node
 from symop.graph.policies import Policy, require_policy
 from symop.graph.shardings import Rules, undeclared, with_shardings
 from symop.passes.mixed_precision import narrow
-from symop.passes.streaming import Streamed
 from symop.planning.activations import BatchFunction, shardings_on
 from symop.random import as_key
 from symop.runtime.donation import (
@@ -49,7 +48,7 @@ from symop.runtime.donation import (
     pack,
     unpack,
 )
-from symop.runtime.function import specialize
+from symop.runtime.function import Replaced, specialize
 from symop.runtime.initial import initial_values
 from symop.runtime.placement import MeshRecord, Placement, placement_of
 from symop.runtime.processes import Share, require_same
@@ -390,10 +389,10 @@ class Trainer:
         """Returns what ``so.explain`` examines: a step."""
         del is_train
         subject = self._subject(types)
-        streams: list[Streamed] = []
-        settled = specialize(subject.outputs, {}, training=True, rolling=False, streams=streams)
+        log = Replaced([], [])
+        settled = specialize(subject.outputs, {}, training=True, rolling=False, replaced=log)
         known = subject._replace(outputs=tuple(settled.outputs))
-        return Computation(known, lambda: self._lowered(types), tuple(streams))
+        return Computation(known, lambda: self._lowered(types), *map(tuple, log))
 
     def _lowered(self, types: Mapping[str, Any]) -> Any:
         """Lowers a step for a batch of ``types``, or of those that the inputs declare."""

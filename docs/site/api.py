@@ -49,7 +49,7 @@ PAGES = {
     ),
     "jax": _of_symop("Functions of JAX", "from_jax", "transform"),
     "reports": _of_symop(
-        "Reports and drawings", "explain", "draw", "loops", "rolling", "streaming",
+        "Reports and drawings", "explain", "draw", "loops", "rolling", "streaming", "rewriting",
     ),
     "devices": _of_symop("Many devices", "plan", "propose_rules", "pipeline"),
     "remat": Page("Rematerialization", "symop.remat", "so.remat"),

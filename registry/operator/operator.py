@@ -71,6 +71,7 @@ class Operator(Declared):
         opaque: bool = False,
         costly: bool = False,
         sealed: bool = False,
+        keeps_inputs: bool = False,
         rows: Literal["entrywise", "linear"] | None = None,
     ) -> None:
         """Declares the operator that ``kernel`` computes; ``op`` documents the options."""
@@ -97,7 +98,7 @@ class Operator(Declared):
         self.transposable = _resolve(transposable, package.transposable) and not opaque
         self.takes_numbers = _resolve(takes_numbers, package.takes_numbers)
         self.compared = native is not False if compared is None else compared
-        self.opaque, self.sealed = opaque, sealed
+        self.opaque, self.sealed, self.keeps_inputs = opaque, sealed, keeps_inputs
         self.costly = costly
         self.linear_slots: tuple[str, ...] = ()
         self.derived: dict[str, Operator] = {}

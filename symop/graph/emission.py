@@ -185,6 +185,13 @@ def intern_call(
     return result
 
 
+def named(node: Node, name: str | None) -> Node:
+    """Returns the same call of one output under a name; the node itself if there is none."""
+    if name is None or not isinstance(node.op, Operator):
+        return node
+    return intern_call(node.op, node.inputs, node.attributes, node.types, name)
+
+
 def alike(first: Sequence[Node], second: Sequence[Node]) -> bool:
     """Whether ``first`` and ``second`` are equal calls, as judged within one derivative.
 

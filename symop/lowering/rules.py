@@ -314,7 +314,8 @@ def _without_rules(linear: set[Node]) -> Any:
         if node not in linear:
             return ruled(node)
         assert isinstance(node.op, Operator)
-        if node.op.transposable and not _is_closed(node.op, node.attributes):
+        kept = node.op.keeps_inputs or _is_closed(node.op, node.attributes)
+        if node.op.transposable and not kept:
             return _to_transpose(bare_kernel(node.op, node.attributes))
         places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
         return _transposable(node.op, node.attributes, places)
@@ -398,7 +399,7 @@ def _transposable(operator: Operator, attributes: Attributes, places: Active) ->
         present = [i for i, one in enumerate(inputs) if one is not None and i != flag]
         residual = tuple(i for i in present if i not in places)
         by_type = operator, attributes, types, training, residual, places
-        closed = operator.opaque or _is_closed(operator, attributes)
+        closed = operator.opaque or operator.keeps_inputs or _is_closed(operator, attributes)
         if not closed and _transposed_by_jax(*by_type):
             return kernel(*inputs)
         through = _TransposableCall(*by_type)
@@ -452,6 +453,13 @@ def _parts(value: Any) -> list[Any]:
 def _dense(value: Any) -> Any:
     """Returns the part of a value that has a tangent."""
     return value.values if isinstance(value, TensorArray) else value
+
+
+@memoized(4096, key=typed_key)
+def _pullback(
+    operator: Operator, attributes: Attributes, types: Types, training: bool | None, places: Active
+) -> Pullback:
+    return Pullback(operator, attributes, types, training, _without_rules, places)
 
 
 class _TransposableCall(NamedTuple):
@@ -518,9 +526,7 @@ class _TransposableCall(NamedTuple):
 
     def transposed(self, residuals: Values, cotangents: Values) -> list[Any]:
         """Computes the gradients of the linear inputs, by the maker."""
-        back = Pullback(
-            self.operator, self.attributes, self.types, self.training, _without_rules, self.places
-        )
+        back = _pullback(self.operator, self.attributes, self.types, self.training, self.places)
         if back.kept_outputs or not set(back.kept) <= set(self.residual):
             raise NotLinearError(
                 f"{self.operator.name}: it is used linearly in "

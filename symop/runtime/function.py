@@ -45,6 +45,7 @@ from symop.lowering.rules import bare_where_native, ruled
 from symop.lowering.steps import Call, Schedule, random_keys, type_of
 from symop.passes import remat as recomputing
 from symop.passes.fusion import fuse_loops
+from symop.passes.products import cheaper, is_rewriting, rewriting
 from symop.passes.roll_loops.loops import FORWARD, Aim
 from symop.passes.roll_loops.rolling import Rolled, roll
 from symop.passes.roll_loops.stacks import Stacked, Stacks, stack_variables
@@ -52,6 +53,18 @@ from symop.passes.roll_loops.switch import is_rolling
 from symop.passes.streaming import Streamed, is_streaming, join_losses, stream, streaming
 
 Function = Callable[..., Any]
+
+
+class Replaced(NamedTuple):
+    """What was replaced in a graph.
+
+    Attributes:
+        streams: patterns, by operators without large matrices.
+        rewrites: products, by cheaper ones.
+    """
+
+    streams: list[Streamed]
+    rewrites: list[Streamed]
 
 
 class Specialized(NamedTuple):
@@ -81,13 +94,13 @@ def specialize(
     aim: Aim = FORWARD,
     log: list[Rolled] | None = None,
     prepare: Callable[[list[Node]], list[Node]] | None = None,
-    streams: list[Streamed] | None = None,
+    replaced: Replaced | None = None,
 ) -> Specialized:
     """Infers the types of ``outputs`` from ``types`` and fixes the training flag.
 
-    ``prepare`` rewrites the graph before that. Patterns that need no large matrices are replaced,
-    and reported in ``streams``. If ``rolling``, repeated blocks become loops for the given ``aim``,
-    which are reported in ``log``.
+    ``prepare`` rewrites the graph before that. Patterns that need no large matrices, and products
+    that others compute at less cost, are replaced, and reported in ``replaced``. If ``rolling``,
+    repeated blocks become loops for the given ``aim``, which are reported in ``log``.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: Types cannot be inferred, or contradict.
@@ -105,9 +118,11 @@ def specialize(
     ends, by_time = [*outputs_typed.outputs, *outputs_typed.updates.values()], outputs_typed.order
     if prepare is not None and (prepared := prepare(ends)) is not ends:
         ends, by_time = prepared, by_age(topological(prepared))
-    lean = stream(ends, log=streams)
+    lean = stream(ends, log=None if replaced is None else replaced.streams)
     if lean:
         ends = [lean.value(one) for one in ends]
+    before, ends = ends, list(cheaper(ends, None if replaced is None else replaced.rewrites))
+    if lean or ends != before:
         by_time = by_age(topological(ends))
     if rolling:
         ends = fuse_loops(roll(ends, by_time, aim=aim, log=log))
@@ -220,7 +235,8 @@ class GraphFunction:
         self._roots = (*also, *outputs)
         self._training, self._stacking, self._remat = training, stacking, remat
         self._inexact_only = inexact_only
-        self._rolling, self._streaming = rolls(remat), is_streaming()
+        self._rolling = rolls(remat)
+        self._streaming, self._rewriting = is_streaming(), is_rewriting()
         self._open = frozenset[str]()
         if remat is not None and rules is False:
             raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
@@ -327,10 +343,10 @@ class GraphFunction:
             ArgumentError: Gradients of an output that is not a scalar are requested.
             DisconnectedError, NotDifferentiableError: A gradient does not exist.
         """
-        with streaming(self._streaming):
+        with streaming(self._streaming), rewriting(self._rewriting):
             graph = self._stacked or self._settled(given)
             ends = [*graph.outputs, *self._gradients(graph), *graph.updates.values()]
-            joined = join_losses(ends)
+            joined = join_losses(cheaper(ends) if self.wrt else ends)
         count = len(ends) - len(graph.updates)
         return Schedule(
             joined[:count],
@@ -538,7 +554,7 @@ def _compiled(
     if newest.memo is None:
         newest.memo = {}
     memo = newest.memo
-    key = (outputs, also, training, is_rolling(), is_streaming())
+    key = (outputs, also, training, is_rolling(), is_streaming(), is_rewriting())
     entry = memo.get(key)
     if entry is None:
         function = GraphFunction(outputs, also, training=training, rules=False)

@@ -23,11 +23,12 @@ from symop.graph.naming import variables_of
 from symop.graph.nodes import Node, topological
 from symop.io.files import PathLike
 from symop.lowering.labels import kinds_of, label_of
+from symop.passes.folding import noted
 from symop.passes.remat.counting import shown
 from symop.passes.remat.runs import bytes_of
 from symop.passes.streaming import Streamed
 from symop.regions.bodies import GraphBody, steps_of
-from symop.runtime.function import specialize
+from symop.runtime.function import Replaced, specialize
 from symop.symbol.compiled import (
     Compiled,
     analysis_of,
@@ -111,6 +112,8 @@ class Explanation(NamedTuple):
         rest: bytes and seconds of instructions of no operator, such as those of an optimizer.
         drawing: the drawing of the graph with its costs.
         streamed: the patterns in place of which operators without large matrices run.
+        rewritten: products that are computed by cheaper ones, and what ``Symbol.for_inference``
+            folded into weights.
     """
 
     operators: tuple[Cost, ...]
@@ -121,6 +124,7 @@ class Explanation(NamedTuple):
     rest: tuple[int, float | None]
     drawing: Drawing
     streamed: tuple[Streamed, ...] = ()
+    rewritten: tuple[Streamed, ...] = ()
 
     @property
     def flops(self) -> int | None:
@@ -161,6 +165,8 @@ class Explanation(NamedTuple):
             *(f"  {one}" for one in self.by_jax),
             *(["", "without large matrices:"] if self.streamed else []),
             *(f"  {one}" for one in self.streamed),
+            *(["", "rewritten:"] if self.rewritten else []),
+            *(f"  {one}" for one in self.rewritten),
         ]
         return "\n".join(lines)
 
@@ -209,11 +215,13 @@ class Computation(NamedTuple):
         subject: the graph, all types known.
         lower: lowers the function that runs it, as ``jax.jit(...).lower`` does.
         streamed: the patterns that operators without large matrices replace.
+        rewritten: the products that cheaper ones replace, and what was folded into weights.
     """
 
     subject: Subject
     lower: Callable[[], Any]
     streamed: tuple[Streamed, ...] = ()
+    rewritten: tuple[Streamed, ...] = ()
 
 
 class Explainable(Protocol):
@@ -267,7 +275,7 @@ def explain(
         >>> [one.primitive for one in report.by_jax]
         ['igamma']
     """
-    subject, lower, streamed = _computation(graph, types, is_train)
+    subject, lower, streamed, rewritten = _computation(graph, types, is_train)
     calls = list(_calls(subject.outputs, 1))
     analysis, moved, seconds = None, None, None
     if compiled or profile is not None:
@@ -288,6 +296,7 @@ def explain(
         shares.rest,
         Drawing(subject, costs=shares.spent(), color="flops" if seconds is None else "seconds"),
         streamed,
+        rewritten,
     )
 
 
@@ -306,8 +315,8 @@ def _computation(graph: Any, types: Mapping[str, Any], is_train: bool) -> Comput
 
 def _of_symbol(symbol: Symbol, types: Mapping[str, Any], is_train: bool) -> Computation:
     whole = symbol.with_types(**types) if types else symbol
-    streams: list[Streamed] = []
-    settled = specialize(whole.nodes, {}, training=is_train, rolling=False, streams=streams)
+    log = Replaced([], [])
+    settled = specialize(whole.nodes, {}, training=is_train, rolling=False, replaced=log)
     names = whole._subject().names
     subject = Subject(tuple(settled.outputs), names)
 
@@ -317,7 +326,8 @@ def _of_symbol(symbol: Symbol, types: Mapping[str, Any], is_train: bool) -> Comp
         key = jax.eval_shape(lambda: jax.random.key(0))
         return jax.jit(whole.to_jax(is_train=is_train)).lower(**structs, key=key)
 
-    return Computation(subject, lower, tuple(streams))
+    rewritten = (*noted(topological(symbol.nodes)), *log.rewrites)
+    return Computation(subject, lower, tuple(log.streams), rewritten)
 
 
 def struct_of(type: VarType) -> Any:

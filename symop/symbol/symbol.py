@@ -36,6 +36,7 @@ from symop.graph.nodes import (
     Node,
     as_node,
     topological,
+    variable,
 )
 from symop.graph.policies import Policy, require_policy
 from symop.graph.rewriting import settle, substitute
@@ -44,9 +45,12 @@ from symop.io.files import PathLike, write_atomically
 from symop.io.records import to_desc
 from symop.io.serialize import encode
 from symop.io.text import text
+from symop.lowering.steps import type_of
 from symop.passes import remat as recomputing
+from symop.passes.folding import fold_for_inference, require_types
+from symop.passes.partial_evaluation import early
 from symop.runtime.executor import Executor, Settings
-from symop.runtime.function import GraphFunction, evaluate
+from symop.runtime.function import GraphFunction, as_fed, evaluate
 from symop.runtime.initial import initial_values
 from symop.runtime.placement import placement_of
 from symop.symbol.interface import Interface, as_shape
@@ -308,6 +312,89 @@ class Symbol(Interface):
                 "taken by the variables that it was built with; use with_types(...)"
             )
         return self._with_roots(substitute(self.roots, nodes))
+
+    def for_inference(self, inputs: Collection[str] | None = None, /, **types: Any) -> "Symbol":
+        """Returns the graph for prediction alone, with fewer operators and the same variables.
+
+        The training flag is false, so dropout disappears, and running statistics are not updated.
+        Where only one call reads the result of a convolution, a fully connected layer or a product
+        with a matrix, and that call is batch normalization, or multiplies or adds one number for
+        each channel, it becomes part of the layer's weight and bias. These are then expressions of
+        the parameters, which ``fold`` computes once. Results differ by rounding only.
+        ``so.explain`` lists what was folded.
+
+        Args:
+            inputs: the names of the variables that are fed; folded weights depend on none of them.
+                By default, these are the ones that the data of a layer depend on, unless a layer
+                takes them as parameters.
+            **types: types of variables that declare none, as in ``with_types``; only the folding
+                reads them, and the result remains open to others.
+
+        Raises:
+            UnknownTypeError: a shape is not known.
+            FeedError: a name is not that of a variable.
+
+        Example:
+            >>> import symop as so
+            >>> x = so.var("x", shape=(2, 3, 8, 8))
+            >>> layer = so.convolution(x, channels=4, kernel=3, name="conv")
+            >>> net = so.dropout(so.relu(so.batch_norm(layer, name="norm")))
+            >>> own = net.simple_bind(seed=0, x=(2, 3, 8, 8))
+            >>> parameters = {n: one for n, one in own.arg_dict.items() if n != "x"}
+            >>> small, arrays = net.for_inference().fold({**parameters, **own.aux_dict})
+            >>> print(small)
+            (x: float[2,3,8,8], conv_weight: float32[4,3,3,3], conv_bias: float32[4]) {
+              conv: float32[2,4,6,6] = convolution(x, conv_weight, conv_bias, channels=4, kernel=3)
+              relu0: float32[2,4,6,6] = relu(conv)
+            } -> relu0
+            >>> sorted(arrays)
+            ['conv_bias', 'conv_weight']
+        """
+        known = self._known({name: _shape_and_dtype(type) for name, type in types.items()})
+        require_types(self.roots, known)
+        require_known("for_inference", inputs or (), self._variables())
+        return self._with_roots(fold_for_inference(self.roots, known, inputs))
+
+    def fold(self, arrays: Mapping[str, Any], /) -> tuple["Symbol", dict[str, Any]]:
+        """Computes once what depends on some variables alone: partial evaluation.
+
+        Values that depend on ``arrays`` and on nothing else become variables of the result, named
+        after the call and the slot that read them. Values that are larger than what they are
+        computed from are still computed in each run, as are random draws.
+
+        Args:
+            arrays: the arrays of variables by name, such as the parameters of a trained model.
+
+        Returns:
+            The graph of the rest, and the arrays of those of its variables that are known.
+
+        Raises:
+            FeedError: a name is not that of a variable, or an array is of the wrong type.
+
+        Example:
+            >>> import numpy as np, symop as so
+            >>> x, w, c = so.var("x", shape=(3,)), so.var("w", shape=(4, 3)), so.var("c", shape=())
+            >>> y = so.matmul(so.exp(w) * c, x, name="y")
+            >>> rest, arrays = y.fold({"w": np.zeros((4, 3)), "c": 2.0})
+            >>> rest.list_arguments(), arrays["y_x"].shape
+            (['y_x', 'x'], (4, 3))
+        """
+        variables = self._variables()
+        require_known("fold", arrays, variables)
+        fed = {name: as_fed(name, variables[name], value) for name, value in arrays.items()}
+        given = {variables[name]: type_of(value).strong() for name, value in fed.items()}
+        values, names = early(self.roots, given)
+        needed = variables_of(values)
+        made = evaluate(values, (), {n: fed[n] for n in needed}, training=False) if values else []
+        computed = dict(zip(names, [made] if len(values) == 1 else made, strict=True))
+        new = {
+            value: variable(name, tuple(computed[name].shape), computed[name].dtype)
+            for name, value in zip(names, values, strict=True)
+        }
+        also = tuple([one for one in self.also if one not in given])
+        rest = Symbol(substitute(self.nodes, new), also)
+        remaining = rest._variables()
+        return rest, {n: one for n, one in {**fed, **computed}.items() if n in remaining}
 
     def __call__(self, *arrays: Any, **others: Any) -> "Symbol":
         """Calls ``replace``, which names what it replaces."""

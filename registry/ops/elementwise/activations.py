@@ -10,6 +10,7 @@ from jax import lax
 from registry.cases import case, nonzero, uniform
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
+from registry.ops.core.comparison import logical_and
 from registry.ops.core.elementwise import exp, sigmoid, tanh, where
 from registry.ops.core.entrywise import entrywise
 from registry.ops.elementwise.rounding import clip
@@ -240,7 +241,8 @@ def celu(x: Array, *, alpha: float = 1.0) -> Array:
     dtype=real_inexact,
     rows="entrywise",
     cases=[case(x=nonzero(), slope=0.5)],
-    d_x=lambda x, d_out, *, slope: where(x > 0, d_out, d_out * slope),
+    # One factor for each entry is all that JAX keeps of it; of a selection it keeps both branches.
+    d_x=lambda x, d_out, *, slope: d_out * where(x > 0, 1.0, slope),
 )
 def leaky_relu(x: Array, *, slope: float = 0.01) -> Array:
     """Leaky rectified linear unit: ``x`` where positive, ``slope x`` elsewhere.
@@ -275,8 +277,8 @@ def relu6(x: Array) -> Array:
 
 @relu6.gradient
 def _relu6_gradient(out: Var, d_out: Var) -> Grads:
-    # Selections, not factors: an infinite cotangent of a constant part must not become a NaN.
-    return {"x": where(out > 0, where(out < 6, d_out, 0.0), 0.0)}
+    # A selection, not a factor: an infinite cotangent of a constant part must not become a NaN.
+    return {"x": where(logical_and(out > 0, out < 6), d_out, 0.0)}
 
 
 # Gates of a normal distribution -----------------------------------------------------------------

@@ -229,6 +229,7 @@ def _dropout_reference(
         misuse("rate must be in [0, 1], got 1.5", data=(3, 4), rate=1.5),
         misuse("the inputs must be floating, got int32", data=integers(3, high=4)),
     ],
+    keeps_inputs=True,  # JAX would keep the mask, and zeros
 )
 def dropout(data: Array, key: Key, training: Training, *, rate: float = 0.5) -> Array:
     """Dropout: in training each entry is zero with probability ``rate``, else scaled up.

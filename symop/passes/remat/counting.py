@@ -47,7 +47,8 @@ def count_reads(ys: Sequence[Node], gradients: Sequence[Node]) -> Estimate:
     forward = topological(ys)
     own = set(forward)
     backward = [node for node in topological(gradients) if node not in own]
-    kept = _distinct(residuals(gradients, own.__contains__))
+    # A statistic that only the gradient selects is a value of the forward pass, too.
+    kept = _distinct(residuals(gradients, lambda one: one in own or one.source in own))
     return Estimate(sum(map(bytes_of, kept)), max(map(_held, backward), default=0))
 
 
