@@ -101,7 +101,8 @@ def factorization_machine(repeats: int) -> Figure:
 def script_named(name: str) -> ModuleType:
     """A script of the examples as a module."""
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found

@@ -296,6 +296,13 @@ class RowSparseNDArray(BaseSparseNDArray):
         return result
 
     @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of the stored rows, padded as in ``sparse_parts``, if not all are stored."""
+        rows = self.rows
+        assert isinstance(rows, SelectedRows)
+        return np.asarray(rows.rows)
+
+    @property
     def is_full(self) -> bool:
         """Whether all rows are stored."""
         return not isinstance(self.rows, SelectedRows)

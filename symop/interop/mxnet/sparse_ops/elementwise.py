@@ -19,7 +19,8 @@ from symop.interop.mxnet.sparse_arrays import (
     wrapped,
     zeros_stored,
 )
-from symop.interop.mxnet.sparse_parts import row_numbers, rows_from
+from symop.interop.mxnet.sparse_parts import rows_from
+from symop.interop.mxnet.sparse_rows import stored_at, taken
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
 _FLAT = (
@@ -79,24 +80,12 @@ def is_recorded(x: NDArray) -> bool:
     return so.autograd.is_recording() and x.stored.is_recorded
 
 
-def is_computed(array: so.NDArray) -> bool:
-    """Whether an array is recorded and not marked: its gradient flows on to what computed it."""
-    return (
-        so.autograd.is_recording()
-        and array.is_recorded
-        and not isinstance(array.source, so.NDArray)
-    )
-
-
 def _flat(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
     """A function of the stored rows whose gradient is zero elsewhere."""
     if not is_recorded(x) or x.is_full:
         return _steep(name, x, **attributes) if x.is_full else of_rows(name, x, **attributes)
-    rows = row_numbers(x.rows)
-    values = so.nd.take(x.stored, jnp.asarray(rows), fill_value=0.0)
-    made = applied(name, values, attributes)
-    height = x.shape[0]
-    return RowSparseNDArray(so.nd.add_rows(made, jnp.asarray(rows), height=height, sparse=True))
+    made = applied(name, taken(x.stored, x.numbers), attributes)
+    return RowSparseNDArray(stored_at(made, x.numbers, x.shape[0]))
 
 
 def _steep(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:

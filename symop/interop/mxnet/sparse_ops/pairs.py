@@ -157,7 +157,9 @@ def _csr_union(name: str, x: CSRNDArray, y: CSRNDArray, **attributes: Any) -> ND
 
 def _positions(csr: Csr) -> np.ndarray:
     """The stored positions as numbers in row-major order."""
-    numbers: np.ndarray = csr.host_rows.astype(np.int64) * max(csr.shape[1], 1) + csr.columns
+    numbers: np.ndarray = (
+        csr.pattern.host_rows.astype(np.int64) * max(csr.shape[1], 1) + csr.columns
+    )
     return numbers
 
 
@@ -199,7 +201,9 @@ def _csr_scaled(name: str, x: CSRNDArray, y: NDArray) -> NDArray:
         one not in (1, length) for one, length in zip(other.shape, x.shape, strict=True)
     ):
         raise MXNetError(f"broadcast_{name}: {y.shape} must broadcast to {x.shape}")
-    data = _beside(name, x.csr.data, other.astype(x.dtype), x.csr.rows, x.csr.places)
+    data = _beside(
+        name, x.csr.data, other.astype(x.dtype), x.csr.pattern.rows, x.csr.pattern.places
+    )
     return CSRNDArray(x.csr.with_data(data))
 
 

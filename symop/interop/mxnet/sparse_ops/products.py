@@ -3,12 +3,15 @@
 from typing import Any
 
 import symop as so
+from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, as_stored, wrapped
-from symop.interop.mxnet.sparse_ops.elementwise import is_computed, is_recorded
+from symop.interop.mxnet.sparse_ops.elementwise import is_recorded
 from symop.interop.mxnet.sparse_ops.pairs import whole
+from symop.interop.mxnet.sparse_parts import Pattern
+from symop.interop.mxnet.sparse_rows import holds_rows, is_marked, stored_at, taken
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
 _ROWS = f"{DEFAULT}|{ROW_SPARSE}"
@@ -61,9 +64,8 @@ def _csr_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
     """The product; the gradient of the second factor stores the rows that columns name."""
     del attributes
     _require_matrices(x, y, (x.shape[1], y.shape[0]))
-    rows = _rows_at(_as_matrix(y), x.csr.places)
-    terms = so.nd.multiply(_column(x), rows)
-    found = so.nd.add_rows(terms, x.csr.rows, height=x.shape[0])
+    terms = so.nd.multiply(_column(x), _rows_at(_as_matrix(y), x.csr.pattern))
+    found = so.nd.add_rows(terms, x.csr.pattern.rows, height=x.shape[0])
     if is_recorded(x):
         table = y.dense() if isinstance(y, RowSparseNDArray) else _as_matrix(y)
         found = so.nd.add(found, _ToFactor(tuple(found.shape))(x.stored, table))
@@ -74,19 +76,19 @@ def _as_matrix(y: NDArray) -> so.NDArray:
     return y.stored if y.ndim == 2 else so.nd.reshape(whole(y), (-1, 1))
 
 
-def _rows_at(table: so.NDArray, places: Any) -> so.NDArray:
-    """Rows of a table, whose gradient stores these rows; zeros for rows it does not store."""
-    # Gradients of what computed the table are dense.
-    if table.type.kind.value == "selected_rows" or is_computed(table):
-        result: so.NDArray = so.nd.take(table, places, fill_value=0.0)
-    else:
-        result = so.nd.lookup_table(table, places, sparse=True)
+def _rows_at(table: so.NDArray, pattern: Pattern) -> so.NDArray:
+    """The row of a table for each column of a matrix; the gradient stores these rows."""
+    if holds_rows(table) or (so.autograd.is_recording() and is_marked(table)):
+        table, places = taken(table, pattern.named.rows), pattern.named.places
+    else:  # Gradients of what computed the table are dense.
+        places = pattern.places
+    result: so.NDArray = so.nd.take(table, places, fill_value=0.0)
     return result
 
 
 def _column(x: CSRNDArray) -> so.NDArray:
     """The stored entries as a column."""
-    return so.NDArray(x.csr.data.reshape(-1, 1))
+    return eager(x.csr.column())
 
 
 def _stype_of_transposed(values: Values) -> str:
@@ -98,9 +100,14 @@ def _csr_transposed_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray
     """The product of the transposed matrix: it stores the rows that columns name."""
     _require_matrices(x, y, (x.shape[0], y.shape[0]))
     sparse = attributes.get("forward_stype") != DEFAULT
-    rows = so.nd.take(_as_matrix(y), x.csr.rows, fill_value=0.0)
+    pattern = x.csr.pattern
+    rows = so.nd.take(_as_matrix(y), pattern.rows, fill_value=0.0)
     terms = so.nd.multiply(_column(x), rows)
-    found = so.nd.add_rows(terms, x.csr.places, height=x.shape[1], sparse=sparse)
+    if not sparse:
+        found = so.nd.add_rows(terms, pattern.places, height=x.shape[1])
+    else:
+        sums = so.nd.add_rows(terms, pattern.named.places, height=len(pattern.named.rows))
+        found = stored_at(sums, pattern.named.rows, x.shape[1])
     if y.ndim == 1:
         return _vector(found, sparse)
     return RowSparseNDArray(found) if sparse else NDArray(found)
@@ -124,7 +131,8 @@ def _dot_csr(x: NDArray, y: CSRNDArray, **attributes: Any) -> NDArray:
     turned = attributes["transpose_b"]
     height, width = y.shape[::-1] if turned else y.shape
     _require_matrices(x, y, (x.shape[-1], height))
-    rows, columns = (y.csr.places, y.csr.rows) if turned else (y.csr.rows, y.csr.places)
+    rows, columns = y.csr.pattern.rows, y.csr.pattern.places
+    rows, columns = (columns, rows) if turned else (rows, columns)
     taken = so.nd.take(so.nd.permute_dims(x.inner, axes=(1, 0)), rows, fill_value=0.0)
     terms = so.nd.multiply(_column(y), taken)
     found = so.nd.add_rows(terms, columns, height=width)
