@@ -163,6 +163,10 @@ class Executor:
             hold_together(self._outputs, iter(values))
         return self._outputs
 
+    def share_outputs(self, arrays: list[NDArray]) -> None:
+        """Makes ``arrays``, of the right types, those to which ``forward`` writes."""
+        self._outputs = arrays
+
     @property
     def aux_arrays(self) -> list[NDArray]:
         """Arrays of the auxiliary states."""
