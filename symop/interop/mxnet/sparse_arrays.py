@@ -506,7 +506,7 @@ def set_value(array: so.NDArray, value: Any) -> None:
 def whole(numbers: np.ndarray) -> NDArray:
     """Indices as an array: int64, or int32 without JAX's 64-bit mode."""
     kind = np.int64 if jax.config.jax_enable_x64 else np.int32  # type: ignore[attr-defined]
-    return NDArray(so.NDArray(jnp.asarray(np.asarray(numbers, kind))))
+    return NDArray(so.NDArray(jax.device_put(np.array(numbers, kind))))
 
 
 def wrapped(stored: so.NDArray) -> NDArray:

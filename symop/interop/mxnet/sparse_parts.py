@@ -47,7 +47,8 @@ def padded(entries: Any, count: int) -> jax.Array:
     host = np.asarray(entries)
     full = np.zeros((count, *host.shape[1:]), host.dtype)
     full[: len(host)] = host
-    return jnp.asarray(full)
+    result: jax.Array = jax.device_put(full)
+    return result
 
 
 # Rows ------------------------------------------------------------------------------------------
@@ -233,7 +234,7 @@ class Named(NamedTuple):
     """
 
     rows: np.ndarray
-    places: jax.Array
+    places: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -263,12 +264,12 @@ class Pattern:
         return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.starts))
 
     @functools.cached_property
-    def rows(self) -> jax.Array:
+    def rows(self) -> np.ndarray:
         """The row of each entry; the number of rows for surplus ones."""
         return self._filled_up(self.host_rows, self.shape[0], np.int32)
 
     @functools.cached_property
-    def places(self) -> jax.Array:
+    def places(self) -> np.ndarray:
         """The column of each entry; 0 for surplus ones, which are zero."""
         return self._filled_up(self.columns, 0, index_dtype(self.shape[1]))
 
@@ -279,10 +280,10 @@ class Pattern:
         once, inverse = distinct(self.columns, width)
         return Named(padded_rows(once, width), self._filled_up(inverse, 0, np.int32))
 
-    def _filled_up(self, numbers: np.ndarray, surplus: int, dtype: Any) -> jax.Array:
-        full = np.full(self.size, surplus, dtype)
-        full[: self.count] = numbers
-        return jnp.asarray(full)
+    def _filled_up(self, numbers: np.ndarray, surplus: int, dtype: Any) -> np.ndarray:
+        full = np.empty(self.size, dtype)
+        full[: self.count], full[self.count :] = numbers, surplus
+        return full
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -312,11 +313,6 @@ class Csr:
         """The offsets of the rows."""
         return self.pattern.starts
 
-    def column(self) -> jax.Array:
-        """The entries as a column."""
-        result: jax.Array = _as_column(self.data)
-        return result
-
     def with_data(self, data: jax.Array) -> "Csr":
         """The same positions with other entries."""
         return Csr(data, self.pattern)
@@ -331,11 +327,6 @@ class Csr:
         """The components, without surplus entries, as NumPy arrays."""
         data = np.asarray(self.data)[: self.pattern.count]
         return CSRArray(data, self.columns, self.starts, self.shape)
-
-
-@jax.jit
-def _as_column(data: jax.Array) -> jax.Array:
-    return data[:, None]
 
 
 @functools.partial(jax.jit, static_argnums=3)

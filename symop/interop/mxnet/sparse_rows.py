@@ -7,6 +7,7 @@ in ``sparse_parts``.
 
 from typing import Any
 
+import jax
 import numpy as np
 
 import symop as so
@@ -24,7 +25,7 @@ class _Taken(so.autograd.Function):
         self._rows, self._height = rows, height
 
     def forward(self, *inputs: Any) -> Any:
-        return _rows_of(inputs[0], self._rows)
+        return eager(rows_of(inputs[0], self._rows))
 
     def backward(self, *cotangents: Any) -> Any:
         return stored_at(cotangents[0], self._rows, self._height)
@@ -46,11 +47,12 @@ class _Stored(so.autograd.Function):
         return taken(cotangents[0], self._rows)
 
 
-def _rows_of(array: so.NDArray, rows: np.ndarray) -> so.NDArray:
+def rows_of(array: so.NDArray, rows: np.ndarray) -> jax.Array:
+    """Some rows of a dense or row-sparse array, not recorded."""
     value = array.value
     if isinstance(value, SelectedRows) and not isinstance(value.rows, np.ndarray):
         value = merged(value)
-    return eager(values_at(value, rows))
+    return values_at(value, rows)
 
 
 def holds_rows(array: so.NDArray) -> bool:
@@ -72,7 +74,7 @@ def taken(array: so.NDArray, rows: np.ndarray) -> so.NDArray:
     if _is_recorded(array):
         result: so.NDArray = _Taken(rows, array.shape[0])(array)
         return result
-    return _rows_of(array, rows)
+    return eager(rows_of(array, rows))
 
 
 def stored_at(values: so.NDArray, rows: np.ndarray, height: int) -> so.NDArray:

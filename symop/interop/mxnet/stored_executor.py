@@ -90,7 +90,8 @@ class StoredExecutor(Executor):
         ]
         self._marked: dict[str, NDArray] = {}
         self._values_of: dict[int, list[NDArray]] = {}
-        self._passed_part: DensePart | None = None
+        self._pass: tuple[DensePart | None, bool] = None, False
+        self._freed = False
         self._types = Inference(
             heads,
             {name: one.shape for name, one in {**arguments, **states}.items()},
@@ -167,6 +168,20 @@ class StoredExecutor(Executor):
         """Computes the outputs, recorded for ``backward``."""
         # A monitor sees the values of all nodes.
         part = None if self._monitor is not None else self._part
+        local = self._record(part, is_train)
+        for name, one in local.items():
+            own = self._held()[name]
+            if one is not own and name not in self._marked:
+                assign_near(own, one)  # operators change states in place
+        values = self._values_of
+        if part is not None:
+            read = {name: values[id(node)][i] for name, (node, i) in part.read.items()}
+            part.forward(self._arrays(), read, self.outputs, is_train=is_train)
+        if self._monitor is not None:
+            self._watched = _dense_values(values), is_train
+
+    def _record(self, part: DensePart | None, is_train: bool) -> dict[str, NDArray]:
+        """Runs and records the nodes that are not in ``part``; returns the arrays of variables."""
         nodes = self._nodes if part is None else self._sparse
         local = {one.name: self._local(self._held()[one.name]) for one in nodes if one.is_variable}
         self._marked = {name: _alias(local[name]) for name in self._moving if name in local}
@@ -174,17 +189,9 @@ class StoredExecutor(Executor):
             for name, one in self._marked.items():
                 rows = self._gradient(name).stype == ROW_SPARSE
                 one.attach_grad(stype=ROW_SPARSE if rows else DEFAULT)
-            values = self._computed(nodes, {**local, **self._marked})
-        self._values_of, self._passed, self._passed_part = values, True, part
-        for name, one in local.items():
-            own = self._held()[name]
-            if one is not own and name not in self._marked:
-                assign_near(own, one)  # operators change states in place
-        if part is not None:
-            read = {name: values[id(node)][i] for name, (node, i) in part.read.items()}
-            part.forward(self._arrays(), read, self.outputs, is_train=is_train)
-        if self._monitor is not None:
-            self._watched = _dense_values(values), is_train
+            self._values_of = self._computed(nodes, {**local, **self._marked})
+        self._passed, self._pass, self._freed = True, (part, is_train), False
+        return local
 
     def _held(self) -> dict[str, NDArray]:
         return {**self.arg_dict, **self.aux_dict}
@@ -246,10 +253,12 @@ class StoredExecutor(Executor):
         del is_train
         if not self._passed:
             self._run(is_train=False)
+        part, mode = self._pass
+        if self._freed:
+            self._record(part, mode)
         along = self._completed(self._given(out_grads))
         outputs = [self._at_output(i, one) for i, one in enumerate(along)]
         pairs = [(one.stored, outputs[i]) for i, one in self._recorded().items()]
-        part = self._passed_part
         if part is not None:
             for name, cotangent in part.backward([wrapped(one) for one in outputs]):
                 node, index = part.read[name]
@@ -257,13 +266,15 @@ class StoredExecutor(Executor):
         pairs = [(head, one) for head, one in pairs if head.is_recorded]
         if pairs:
             heads, cotangents = map(list, zip(*pairs, strict=True))
-            so.autograd.backward(heads, cotangents, retain_graph=True)
+            so.autograd.backward(heads, cotangents)
         written = set() if part is None else part.names
         for name, request in self._requests.items():
             if name in self._marked:
                 _store(self._gradient(name), self._marked[name], request)
             elif request.startswith("write") and name not in written:
                 self._gradient(name)[:] = 0
+        # An update in place copies arrays whose values are still held.
+        self._marked, self._values_of, self._freed = {}, {}, True
         if self._monitor is not None and self._watched is not None:
             values, mode = self._watched
             slopes = [one.to_dense().value if _holds_rows(one) else one.value for one in outputs]

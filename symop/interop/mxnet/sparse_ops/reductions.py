@@ -1,7 +1,9 @@
 """Rules of sums, means and norms: their cost is that of the stored entries."""
 
+import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 import symop as so
@@ -40,8 +42,12 @@ _NORM_OVER_ONE = When(
 def _summed(x: CSRNDArray, data: Any, axis: int) -> Any:
     """The sums of entries over the rows or over the columns."""
     pattern = x.csr.pattern
-    places = pattern.places if axis == 0 else pattern.rows
-    return jnp.zeros((x.shape[1 - axis],), data.dtype).at[places].add(data, mode="drop")
+    return _added(data, pattern.places if axis == 0 else pattern.rows, x.shape[1 - axis])
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _added(data: Any, places: Any, length: int) -> jax.Array:
+    return jnp.zeros((length,), data.dtype).at[places].add(data, mode="drop")
 
 
 def _made(value: Any) -> NDArray:
