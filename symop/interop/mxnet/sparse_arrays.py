@@ -24,9 +24,11 @@ from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.sparse import CSRArray
 from symop.interop.mxnet.sparse_parts import (
     Csr,
+    Pattern,
     Rows,
     csr_of_dense,
     merged,
+    named_once,
     no_entries,
     no_rows,
     row_numbers,
@@ -451,7 +453,7 @@ class CSRNDArray(BaseSparseNDArray):
     @property
     def indices(self) -> NDArray:
         """A copy of the columns of the stored entries."""
-        return whole(self.csr.columns)
+        return Columns(self.csr.pattern)
 
     @property
     def indptr(self) -> NDArray:
@@ -493,6 +495,22 @@ class CSRNDArray(BaseSparseNDArray):
     def parts(self) -> CSRArray:
         """The entries, their columns, and the offsets of rows, as NumPy arrays."""
         return self.csr.parts()
+
+
+class Columns(NDArray):
+    """The columns of a matrix as an array, which knows the distinct ones."""
+
+    __slots__ = ("_copied", "_pattern")
+
+    def __init__(self, pattern: Pattern) -> None:
+        super().__init__(whole(pattern.columns).inner)
+        self._pattern, self._copied = pattern, self.value
+
+    def named(self, height: int) -> np.ndarray:
+        """The distinct columns as rows of an array of this height, as ``named_once`` has them."""
+        if self.value is self._copied and height == self._pattern.shape[1]:
+            return self._pattern.named.rows
+        return named_once(self.asnumpy(), height)
 
 
 # Conversion ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ which drops them.
 
 import dataclasses
 import functools
+import sys
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +23,9 @@ Rows = SelectedRows | jax.Array
 """The stored rows of an array; a JAX array if all are stored."""
 _STEPS = 8
 """The number of capacities from one power of two to the next: at most an eighth is surplus."""
+
+_UPPER = 1 if sys.byteorder == "little" else 0
+"""Which of the two halves of an int64 in memory is the upper one."""
 
 
 def capacity(count: int) -> int:
@@ -70,8 +74,15 @@ def padded_rows(rows: np.ndarray, height: int) -> np.ndarray:
 
 def no_rows(shape: Shape, dtype: Any) -> SelectedRows:
     """An array of zeros that stores no row."""
-    values = jnp.zeros((0, *shape[1:]), dtype)
+    values = _nothing(tuple(shape[1:]), np.dtype(dtype))
     return SelectedRows(np.zeros(0, np.int32), values, int(shape[0]))
+
+
+@functools.lru_cache(maxsize=256)
+def _nothing(shape: Shape, dtype: Any) -> jax.Array:
+    """No rows of this shape, an array that all share."""
+    with jax.ensure_compile_time_eval():
+        return jnp.zeros((0, *shape), dtype)
 
 
 def rows_of_dense(value: Any) -> Rows:
@@ -102,15 +113,20 @@ def distinct(numbers: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
     if max(bound, len(numbers)) >= 2**31:
         once, inverse = np.unique(numbers, return_inverse=True)
         return once, inverse
+    # Few temporary arrays: those of this size are fresh pages, which cost more than the loops.
     keys = numbers.astype(np.int64)
     keys <<= 32
-    keys += np.arange(len(keys))
+    keys += np.arange(len(keys), dtype=np.int32)
     keys.sort()
-    ascending, first = (keys >> 32).astype(np.int32), np.ones(len(keys), bool)
+    ascending, first = keys.view(np.int32)[_UPPER::2], np.ones(len(keys), bool)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    once = ascending[first]
+    keys &= 0xFFFFFFFF
+    places = np.cumsum(first, dtype=np.int32)
+    places -= 1
     inverse = np.empty(len(keys), np.int32)
-    inverse[keys.astype(np.int32)] = np.cumsum(first, dtype=np.int32) - 1  # the lower halves
-    return ascending[first], inverse
+    inverse[keys] = places
+    return once, inverse
 
 
 def named_once(numbers: np.ndarray, height: int) -> np.ndarray:

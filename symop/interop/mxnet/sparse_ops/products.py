@@ -73,7 +73,9 @@ class _Product(so.autograd.Function):
         self._csr, self._is_dense = csr, is_dense
 
     def forward(self, *inputs: Any) -> Any:
-        return _multiplied(self._csr, inputs[0])
+        made = _multiplied(self._csr, inputs[0])
+        _ = self._csr.pattern.named  # the host sorts columns while the device multiplies
+        return made
 
     def backward(self, *cotangents: Any) -> Any:
         found = _transposed(self._csr, cotangents[0])
