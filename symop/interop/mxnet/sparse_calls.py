@@ -10,6 +10,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator
 from symop.interop.mxnet.ops.values import sources_are
+from symop.interop.mxnet.origins import remember
 from symop.interop.mxnet.sparse_arrays import as_stored, assign, wrapped
 from symop.interop.mxnet.storage import (
     CSR,
@@ -41,6 +42,8 @@ def called(
         raising(rule.in_place)(*arrays, **_attributes(operator, values))
         return out
     found = computed(operator, arrays, values)
+    if so.autograd.is_recording():
+        remember(found, operator, given.attributes, arrays)
     if out is None:
         return found[0] if len(found) == 1 else found
     places = list(out) if isinstance(out, (list, tuple)) else [out]

@@ -2,8 +2,8 @@
 
 Row indices, columns and offsets are NumPy arrays, since the shapes of results depend on them.
 Entries are JAX arrays. Their number is rounded up to a capacity, so that batches with about as many
-entries share compiled programs: surplus entries are zero, surplus rows have the height as number,
-which drops them.
+entries share compiled programs: surplus entries and rows have the height or the width as number,
+which drops them, and surplus rows are zero.
 """
 
 import dataclasses
@@ -246,7 +246,7 @@ class Named(NamedTuple):
 
     Attributes:
         rows: the columns as rows of a factor, each once, ascending; surplus ones are the width.
-        places: the place of each entry's column among them; 0 for surplus entries.
+        places: the place of each entry's column among them; one beyond for surplus entries.
     """
 
     rows: np.ndarray
@@ -286,15 +286,17 @@ class Pattern:
 
     @functools.cached_property
     def places(self) -> np.ndarray:
-        """The column of each entry; 0 for surplus ones, which are zero."""
-        return self._filled_up(self.columns, 0, index_dtype(self.shape[1]))
+        """The column of each entry; the number of columns for surplus ones."""
+        width = self.shape[1]
+        return self._filled_up(self.columns, width, index_dtype(width + 1))
 
     @functools.cached_property
     def named(self) -> Named:
         """The distinct columns."""
         width = self.shape[1]
         once, inverse = distinct(self.columns, width)
-        return Named(padded_rows(once, width), self._filled_up(inverse, 0, np.int32))
+        rows = padded_rows(once, width)
+        return Named(rows, self._filled_up(inverse, len(rows), np.int32))
 
     def _filled_up(self, numbers: np.ndarray, surplus: int, dtype: Any) -> np.ndarray:
         full = np.empty(self.size, dtype)
@@ -307,7 +309,7 @@ class Csr:
     """A matrix stored row by row.
 
     Attributes:
-        data: the entries; surplus ones are zero.
+        data: the entries, with surplus ones.
         pattern: their positions, which matrices share.
     """
 
@@ -338,6 +340,15 @@ class Csr:
         pattern = self.pattern
         result: jax.Array = _filled(self.data, pattern.rows, pattern.places, self.shape)
         return result
+
+    def rows_at(self, rows: np.ndarray) -> "Csr":
+        """The matrix of some rows, which may repeat."""
+        lengths = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+        places = np.repeat(self.starts[:-1][rows], lengths) + within
+        shape = len(rows), self.shape[1]
+        return csr_from(self.parts().data[places], self.columns[places], starts, shape)
 
     def parts(self) -> CSRArray:
         """The components, without surplus entries, as NumPy arrays."""

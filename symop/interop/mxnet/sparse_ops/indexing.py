@@ -130,17 +130,7 @@ def _take_of_csr(x: CSRNDArray, indices: NDArray, **attributes: Any) -> NDArray:
     height = x.shape[0]
     wraps = attributes["mode"] == "wrap"
     rows = numbers % height if wraps else np.clip(numbers, 0, height - 1)
-    return CSRNDArray(rows_of_csr(x, rows))
-
-
-def rows_of_csr(x: CSRNDArray, rows: np.ndarray) -> Any:
-    """The components of some rows of a matrix, which may repeat."""
-    csr = x.parts()
-    lengths = np.diff(csr.indptr)[rows]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-    places = np.repeat(csr.indptr[:-1][rows], lengths) + within
-    return csr_from(csr.data[places], csr.indices[places], starts, (len(rows), x.shape[1]))
+    return CSRNDArray(x.csr.rows_at(rows))
 
 
 def looked_up(table: NDArray, indices: NDArray, mode: str = "clip") -> NDArray:

@@ -16,13 +16,12 @@ from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import (
     CSRNDArray,
     RowSparseNDArray,
-    wrapped,
 )
-from symop.interop.mxnet.sparse_ops.elementwise import applied
 from symop.interop.mxnet.sparse_parts import Csr, csr_from, row_numbers, rows_from, starts_of
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, rule
 
 _ANY_SPARSE = f"{ROW_SPARSE}|{CSR}"
+_ANY = f"{DEFAULT}|{_ANY_SPARSE}"
 
 
 def whole(x: NDArray) -> so.NDArray:
@@ -31,8 +30,13 @@ def whole(x: NDArray) -> so.NDArray:
 
 
 def on_dense(name: str, *arrays: NDArray, **attributes: Any) -> NDArray:
-    """The operator on dense arrays: its result is dense in MXNet, too."""
+    """The operator on dense arrays of one shape: its result is dense in MXNet, too."""
     _require_alike(name, arrays)
+    return _of_whole(name, *arrays, **attributes)
+
+
+def _of_whole(name: str, *arrays: NDArray, **attributes: Any) -> NDArray:
+    """The operator on dense arrays."""
     found = find(name).function(*map(whole, arrays), **attributes)
     return NDArray(found[0] if isinstance(found, (tuple, list)) else found)
 
@@ -104,6 +108,8 @@ def _of_union(name: str, x: RowSparseNDArray, y: RowSparseNDArray, **attributes:
 
 def _at(x: NDArray, rows: np.ndarray) -> Any:
     """Some rows of an array, zeros where they are not stored."""
+    if isinstance(x, CSRNDArray):
+        return x.csr.rows_at(rows).to_dense()
     value = x.rows if isinstance(x, RowSparseNDArray) else x.inner.value
     host = np.asarray(rows)
     if not isinstance(value, SelectedRows):
@@ -127,7 +133,7 @@ def applied_pair(name: str, arrays: Any, attributes: Any) -> Any:
         )
 
 
-@rule("_scatter_elemwise_div", [ROW_SPARSE, f"{DEFAULT}|{ROW_SPARSE}"], ROW_SPARSE, traced=False)
+@rule("_scatter_elemwise_div", [ROW_SPARSE, _ANY], ROW_SPARSE, traced=False)
 def _scattered_quotient(x: RowSparseNDArray, y: NDArray, **attributes: Any) -> NDArray:
     """The quotient in the rows that ``x`` stores."""
     _require_alike("_scatter_elemwise_div", (x, y))
@@ -229,4 +235,10 @@ def _csr_quotient(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
     return _csr_scaled("div", x, y)
 
 
-__all__ = ["applied", "on_dense", "whole", "wrapped"]
+# Layers ----------------------------------------------------------------------------------------
+
+_ROWS = f"{DEFAULT}|{ROW_SPARSE}"
+for _stypes in ([DEFAULT, _ROWS, _ROWS], [DEFAULT, ROW_SPARSE]):
+    rule("FullyConnected", _stypes, DEFAULT)(functools.partial(_of_whole, "FullyConnected"))
+for _name in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"):
+    rule(_name, [DEFAULT, CSR], DEFAULT)(functools.partial(_of_whole, _name))

@@ -37,8 +37,11 @@ _LEFT = When(
 )
 _INTO_CSR = When("no transposes", lambda v: _transposes(v) == (False, False) and _asks(v, CSR))
 _DENSE_CSR = When(
-    "forward_stype = default, no transpose_a",
-    lambda v: not v["transpose_a"] and v.get("forward_stype") == DEFAULT,
+    "forward_stype = default or transpose_b, no transpose_a",
+    lambda v: (
+        not v["transpose_a"]
+        and (v.get("forward_stype") == DEFAULT or (v["transpose_b"] and _asks(v, DEFAULT)))
+    ),
 )
 _ASKED = When("forward_stype is sparse", lambda v: v.get("forward_stype") not in (None, DEFAULT))
 

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 
 import symop as so
-from registry.values import SelectedRows
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import (
@@ -16,6 +15,7 @@ from symop.interop.mxnet.sparse_arrays import (
     RowSparseNDArray,
     whole,
 )
+from symop.interop.mxnet.sparse_parts import row_values
 from symop.interop.mxnet.sparse_rows import stored_at, taken
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
@@ -73,11 +73,10 @@ def _norm(x: BaseSparseNDArray, **attributes: Any) -> NDArray:
     """The root of the sum of squares."""
     del attributes
     if isinstance(x, CSRNDArray):
-        data = x.csr.data
+        data = jnp.asarray(x.csr.parts().data)
     else:
         assert isinstance(x, RowSparseNDArray)
-        rows = x.rows
-        data = jnp.asarray(rows.values if isinstance(rows, SelectedRows) else rows)
+        data = jnp.asarray(row_values(x.rows))  # surplus ones need not be zero
     return _made(jnp.sqrt(jnp.sum(jnp.square(data))).reshape(1))
 
 
