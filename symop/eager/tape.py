@@ -257,13 +257,23 @@ class Walk:
         With ``create_graph``, it is recorded as a function of ``source`` and of the heads.
         """
         type = (source.node if isinstance(source, Link) else source).type.strong()
-        value = jnp.zeros(type.shape, type.dtype) if gradient is None else gradient.value
+        value = _zeros(source, type) if gradient is None else gradient.value
         computed = None if gradient is None else gradient.source
         if not self.create_graph:
             return array_of(value, computed)
         formal = [source, *self._heads]
         entry = DerivedTapeNode(computed, formal, type, is_zero=gradient is None)
         return array_of(value, Link(entry, entry.nodes[0]))
+
+
+def _zeros(source: Link | NDArray, type: VarType) -> Any:
+    """Returns the zero gradient: no rows for a row-sparse array, or where rows are kept."""
+    kept = None if isinstance(source, Link) or source._grad is None else source._grad.value
+    kinds = type.kind, None if kept is None else kept.type.kind
+    if VarKind.SELECTED_ROWS not in kinds:
+        return jnp.zeros(type.shape, type.dtype)
+    values = jnp.zeros((0, *type.shape[1:]), type.dtype)
+    return SelectedRows(np.zeros(0, np.int32), values, type.shape[0])
 
 
 def _source_of(entry: TapeNode, node: Node, inputs: dict[Node, Source]) -> Source:
