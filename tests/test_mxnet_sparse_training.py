@@ -467,6 +467,22 @@ def test_rows_of_a_store():
         store.row_sparse_pull("w", out=nd.zeros((5, 2)), row_ids=nd.array([1]))
 
 
+def test_rows_of_a_store_by_the_columns_of_a_matrix():
+    store, out = mx.kv.create(), nd.sparse.zeros("row_sparse", (5, 2))
+    store.init("w", nd.array(np.arange(10).reshape(5, 2)).tostype("row_sparse"))
+    store.init("v", nd.ones((9, 2)).tostype("row_sparse"))
+    columns = nd.array(MATRIX).tostype("csr").indices
+    assert type(columns) is nd.NDArray
+    store.row_sparse_pull("w", out=out, row_ids=columns)
+    assert parts(out) == {0: [0, 1], 1: [2, 3], 3: [6, 7], 4: [8, 9]}
+    tall = nd.sparse.zeros("row_sparse", (9, 2))
+    store.row_sparse_pull("v", out=tall, row_ids=columns)
+    assert sorted(parts(tall)) == [0, 1, 3, 4]
+    columns[:] = 2
+    store.row_sparse_pull("w", out=out, row_ids=columns)
+    assert parts(out) == {2: [4, 5]}
+
+
 def libsvm(path, labels, rows):
     lines = [
         f"{label:g} " + " ".join(f"{i}:{row[i]:.8g}" for i in np.flatnonzero(row))

@@ -14,8 +14,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import on_device_of
 from symop.interop.mxnet.kvstore_base import KVStoreBase, TestStore
 from symop.interop.mxnet.ndarray import NDArray, array_of
-from symop.interop.mxnet.sparse_arrays import Columns, RowSparseNDArray, assign
-from symop.interop.mxnet.sparse_parts import named_once
+from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, assign, rows_named
 from symop.interop.mxnet.storage import ROW_SPARSE
 from symop.interop.mxnet.updater import Updater, get_updater
 from symop.io.files import write_atomically
@@ -167,7 +166,7 @@ class KVStore(KVStoreBase):
                 )
             key = id(numbers), stored.shape[0]
             if key not in known:
-                known[key] = _rows_named(numbers, stored.shape[0])
+                known[key] = rows_named(numbers, stored.shape[0])
             array.become(stored.restricted(known[key]).stored)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
@@ -218,13 +217,6 @@ def _pairs(key: Any, value: Any) -> list[tuple[Key, Sequence[NDArray]]]:
         (one, [given] if isinstance(given, NDArray) else list(given))
         for one, given in zip(key, value, strict=True)
     ]
-
-
-def _rows_named(numbers: NDArray, height: int) -> np.ndarray:
-    """The rows among ``numbers``, each once."""
-    if isinstance(numbers, Columns):
-        return numbers.named(height)
-    return named_once(numbers.asnumpy(), height)
 
 
 def _copied(array: NDArray) -> NDArray:

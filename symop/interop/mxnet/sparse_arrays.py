@@ -24,7 +24,6 @@ from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.sparse import CSRArray
 from symop.interop.mxnet.sparse_parts import (
     Csr,
-    Pattern,
     Rows,
     csr_of_dense,
     merged,
@@ -453,7 +452,10 @@ class CSRNDArray(BaseSparseNDArray):
     @property
     def indices(self) -> NDArray:
         """A copy of the columns of the stored entries."""
-        return Columns(self.csr.pattern)
+        pattern = self.csr.pattern
+        made = whole(pattern.columns)
+        made._columns = made.value, pattern  # for rows_named
+        return made
 
     @property
     def indptr(self) -> NDArray:
@@ -497,20 +499,13 @@ class CSRNDArray(BaseSparseNDArray):
         return self.csr.parts()
 
 
-class Columns(NDArray):
-    """The columns of a matrix as an array, which knows the distinct ones."""
-
-    __slots__ = ("_copied", "_pattern")
-
-    def __init__(self, pattern: Pattern) -> None:
-        super().__init__(whole(pattern.columns).inner)
-        self._pattern, self._copied = pattern, self.value
-
-    def named(self, height: int) -> np.ndarray:
-        """The distinct columns as rows of an array of this height, as ``named_once`` has them."""
-        if self.value is self._copied and height == self._pattern.shape[1]:
-            return self._pattern.named.rows
-        return named_once(self.asnumpy(), height)
+def rows_named(numbers: NDArray, height: int) -> np.ndarray:
+    """The rows of an array of this height that ``numbers`` name, as ``named_once`` has them."""
+    told = getattr(numbers, "_columns", None)
+    if told is not None and told[0] is numbers.value and told[1].shape[1] == height:
+        rows: np.ndarray = told[1].named.rows
+        return rows
+    return named_once(numbers.asnumpy(), height)
 
 
 # Conversion ------------------------------------------------------------------------------------
