@@ -20,7 +20,7 @@ from symop.interop.mxnet.sparse_arrays import (
     wrapped,
     zeros_stored,
 )
-from symop.interop.mxnet.sparse_parts import row_numbers, rows_from
+from symop.interop.mxnet.sparse_parts import row_numbers
 from symop.interop.mxnet.sparse_rows import stored_at, taken
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
@@ -183,8 +183,3 @@ def _like(x: BaseSparseNDArray, y: NDArray, **attributes: Any) -> NDArray:
     """A copy of the first array; the second only tells the shape."""
     del y, attributes
     return x.copy()
-
-
-def rows_array(rows: Any, values: Any, height: int) -> RowSparseNDArray:
-    """A row-sparse array of values on the host, not recorded."""
-    return RowSparseNDArray(eager(rows_from(rows, values, height)))

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import symop as so
-from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
@@ -118,12 +117,12 @@ def _joined(parts: Sequence[Any], width: int) -> NDArray:
 
 # Lookups ---------------------------------------------------------------------------------------
 
-_ROWS_OF_CSR = When(
+_LEADING = When(
     "axis = 0, mode other than raise", lambda v: v["axis"] == 0 and v["mode"] != "raise"
 )
 
 
-@rule("take", [CSR, DEFAULT], CSR, when=_ROWS_OF_CSR, traced=False)
+@rule("take", [CSR, DEFAULT], CSR, when=_LEADING, traced=False)
 def _take_of_csr(x: CSRNDArray, indices: NDArray, **attributes: Any) -> NDArray:
     """Some rows of the matrix."""
     numbers = indices.asnumpy().astype(np.int64).reshape(-1)
@@ -146,41 +145,27 @@ def looked_up(table: NDArray, indices: NDArray, mode: str = "clip") -> NDArray:
     return NDArray(so.nd.take(stored, places, fill_value=0.0))
 
 
+_TABLE = f"{DEFAULT}|{ROW_SPARSE}"
 _IS_SPARSE_GRAD = When("sparse_grad", lambda values: bool(values["sparse_grad"]))
 
 
 @rule("Embedding", [DEFAULT, ROW_SPARSE], DEFAULT)
+@rule("_contrib_SparseEmbedding", [DEFAULT, _TABLE], DEFAULT, gradients={1: ROW_SPARSE}, dense=True)
 @rule(
     "Embedding",
-    [DEFAULT, f"{DEFAULT}|{ROW_SPARSE}"],
+    [DEFAULT, _TABLE],
     DEFAULT,
     when=_IS_SPARSE_GRAD,
     gradients={1: ROW_SPARSE},
     dense=True,
 )
 def _embedding(data: NDArray, weight: NDArray, **attributes: Any) -> NDArray:
-    """The rows of a table; by ``sparse_grad`` its gradient stores these rows."""
+    """The rows of a table, whose gradient stores these rows if it is to be sparse."""
     del attributes
     return looked_up(weight, data)
 
 
-@rule(
-    "_contrib_SparseEmbedding",
-    [DEFAULT, f"{DEFAULT}|{ROW_SPARSE}"],
-    DEFAULT,
-    gradients={1: ROW_SPARSE},
-    dense=True,
-)
-def _sparse_embedding(data: NDArray, weight: NDArray, **attributes: Any) -> NDArray:
-    """The rows of a table, whose gradient stores these rows."""
-    del attributes
-    return looked_up(weight, data)
-
-
-_ROWS = When("axis = 0, mode other than raise", lambda v: v["axis"] == 0 and v["mode"] != "raise")
-
-
-@rule("take", [ROW_SPARSE, DEFAULT], DEFAULT, when=_ROWS, gradients={0: ROW_SPARSE})
+@rule("take", [ROW_SPARSE, DEFAULT], DEFAULT, when=_LEADING, gradients={0: ROW_SPARSE})
 def _take_of_rows(x: RowSparseNDArray, indices: NDArray, **attributes: Any) -> NDArray:
     """Some rows, whose gradient stores these rows."""
     return looked_up(x, indices, attributes["mode"])
@@ -191,8 +176,3 @@ def _where(condition: CSRNDArray, x: NDArray, y: NDArray, **attributes: Any) -> 
     """Entries of one array where the stored entries of a csr array are nonzero."""
     dense = so.NDArray(condition.csr.to_dense())
     return NDArray(find("where").function(dense, x.inner, y.inner, **attributes))
-
-
-def values_of(some: Any) -> Any:
-    """The values of stored rows, with surplus ones."""
-    return some.values if isinstance(some, SelectedRows) else some

@@ -24,11 +24,6 @@ _ANY_SPARSE = f"{ROW_SPARSE}|{CSR}"
 _ANY = f"{DEFAULT}|{_ANY_SPARSE}"
 
 
-def whole(x: NDArray) -> so.NDArray:
-    """The dense array of any array, recorded if that is."""
-    return x.dense()
-
-
 def on_dense(name: str, *arrays: NDArray, **attributes: Any) -> NDArray:
     """The operator on dense arrays of one shape: its result is dense in MXNet, too."""
     _require_alike(name, arrays)
@@ -37,7 +32,7 @@ def on_dense(name: str, *arrays: NDArray, **attributes: Any) -> NDArray:
 
 def _of_whole(name: str, *arrays: NDArray, **attributes: Any) -> NDArray:
     """The operator on dense arrays."""
-    found = find(name).function(*map(whole, arrays), **attributes)
+    found = find(name).function(*[one.dense() for one in arrays], **attributes)
     return NDArray(found[0] if isinstance(found, (tuple, list)) else found)
 
 
@@ -56,7 +51,7 @@ def _sum(x: RowSparseNDArray, y: RowSparseNDArray, **attributes: Any) -> NDArray
     """The sum, with the rows of both."""
     del attributes
     _require_alike("elemwise_add", (x, y))
-    return _with_rows(so.nd.add(x.stored, y.stored))
+    return RowSparseNDArray(so.nd.add(x.stored, y.stored))
 
 
 @rule("elemwise_sub", [ROW_SPARSE, ROW_SPARSE], ROW_SPARSE, gradients={0: "same", 1: "same"})
@@ -64,7 +59,7 @@ def _difference(x: RowSparseNDArray, y: RowSparseNDArray, **attributes: Any) -> 
     """The difference, with the rows of both."""
     del attributes
     _require_alike("elemwise_sub", (x, y))
-    return _with_rows(so.nd.subtract(x.stored, y.stored))
+    return RowSparseNDArray(so.nd.subtract(x.stored, y.stored))
 
 
 @rule(
@@ -76,11 +71,7 @@ def _product(x: NDArray, y: NDArray, **attributes: Any) -> NDArray:
     """The product, with the rows of the sparse factors."""
     del attributes
     _require_alike("elemwise_mul", (x, y))
-    return _with_rows(so.nd.multiply(x.stored, y.stored))
-
-
-def _with_rows(found: so.NDArray) -> RowSparseNDArray:
-    return RowSparseNDArray(found)
+    return RowSparseNDArray(so.nd.multiply(x.stored, y.stored))
 
 
 @rule("add_n", [f"{ROW_SPARSE}*"], ROW_SPARSE, gradients={})
@@ -88,7 +79,7 @@ def _total(*arrays: RowSparseNDArray, **attributes: Any) -> NDArray:
     """The sum, with the rows of all."""
     del attributes
     _require_alike("add_n", arrays)
-    return _with_rows(so.nd.add_n(*[one.stored for one in arrays]))
+    return RowSparseNDArray(so.nd.add_n(*[one.stored for one in arrays]))
 
 
 @rule("add_n", [f"{DEFAULT}|{ROW_SPARSE}|{CSR}*"], DEFAULT)

@@ -14,7 +14,6 @@ from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, as_stored, wrapped
 from symop.interop.mxnet.sparse_ops.elementwise import is_recorded
-from symop.interop.mxnet.sparse_ops.pairs import whole
 from symop.interop.mxnet.sparse_parts import Csr
 from symop.interop.mxnet.sparse_rows import holds_rows, is_marked, rows_of
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
@@ -156,7 +155,7 @@ def _csr_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
 
 
 def _as_matrix(y: NDArray) -> so.NDArray:
-    return y.stored if y.ndim == 2 else so.nd.reshape(whole(y), (-1, 1))
+    return y.stored if y.ndim == 2 else so.nd.reshape(y.dense(), (-1, 1))
 
 
 def _stype_of_transposed(values: Values) -> str:
@@ -168,7 +167,7 @@ def _csr_transposed_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray
     """The product of the transposed matrix: it stores the rows that columns name."""
     _require_matrices(x, y, (x.shape[0], y.shape[0]))
     sparse = attributes.get("forward_stype") != DEFAULT
-    found = _transposed(x.csr, so.nd.reshape(whole(y), (-1, 1)) if y.ndim == 1 else whole(y))
+    found = _transposed(x.csr, so.nd.reshape(y.dense(), (-1, 1)) if y.ndim == 1 else y.dense())
     if not sparse:
         found = so.nd.get_tensor_from_selected_rows(found)
     if y.ndim == 1:
@@ -178,7 +177,7 @@ def _csr_transposed_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray
 
 def _vector(found: so.NDArray, sparse: bool) -> NDArray:
     """A column as a vector."""
-    made = NDArray(so.nd.reshape(whole(wrapped(found)), (-1,)))
+    made = NDArray(so.nd.reshape(wrapped(found).dense(), (-1,)))
     return as_stored(made, ROW_SPARSE) if sparse else made
 
 
