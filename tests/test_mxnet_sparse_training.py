@@ -450,6 +450,18 @@ def test_a_gradient_that_is_added_up_stores_its_rows_only():
     assert parts(weight.grad) == {3: [30, 30], 5: [30, 30]}
 
 
+def test_gradients_that_name_the_same_rows_are_not_joined():
+    x = nd.array(MATRIX).tostype("csr")
+    weight = nd.sparse.row_sparse_array((np.arange(8.0).reshape(4, 2), [0, 1, 3, 4]), shape=(5, 2))
+    weight.attach_grad()
+    with autograd.record():
+        y = nd.sparse.dot(x, weight).sum() + nd.sparse.square_sum(weight, axis=1).sum()
+    y.backward()
+    assert len(weight.grad.stored.value.rows) == len(weight.stored.value.rows)
+    expected = MATRIX.T @ np.ones((3, 2)) + 2 * weight.asnumpy()
+    assert_allclose(weight.grad.asnumpy(), expected)
+
+
 # Stores, iterators, modules
 
 
