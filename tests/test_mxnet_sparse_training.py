@@ -324,6 +324,20 @@ def test_what_follows_the_sparse_part_is_one_program():
         assert_allclose(bound.grad_dict["w"].asnumpy(), times * expected, rtol=1e-5)
 
 
+def test_a_sparse_place_for_the_gradient_of_a_dense_part():
+    net = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w"), no_bias=True, num_hidden=5)
+    x = np.array([[1, 2], [3, 4]], np.float32)
+    arrays = {"x": nd.array(x), "w": nd.ones((5, 2))}
+    place = nd.sparse.zeros("row_sparse", (5, 2))
+    bound = net.bind(args=arrays, args_grad={"w": place}, grad_req={"x": "null", "w": "write"})
+    assert isinstance(bound, StoredExecutor)
+    bound.forward(is_train=True)
+    along = np.zeros((2, 5), np.float32)
+    along[:, 3] = [1, 2]
+    bound.backward(nd.array(along))
+    assert parts(place) == {3: [7, 10]}
+
+
 def test_a_second_backward_pass_of_a_sparse_executor():
     net = mx.sym.tanh(mx.sym.sparse.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w")))
     bound = bound_net(net, {"x": "null", "w": "write"}, x=MATRIX, w=np.ones((5, 2), np.float32))

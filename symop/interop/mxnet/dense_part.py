@@ -17,7 +17,7 @@ from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.ndarray import NDArray, zeros_of
 from symop.interop.mxnet.sparse_calls import LOOKUPS
-from symop.interop.mxnet.storage import DEFAULT, ROW_SPARSE, chosen
+from symop.interop.mxnet.storage import DEFAULT, chosen
 from symop.interop.mxnet.storage_inference import StorageTypes
 
 
@@ -47,20 +47,22 @@ def nodes_of_sparse(
 ) -> list[Node]:
     """The nodes that compute with sparse arrays, and those on which they depend, inputs first.
 
+    They include variables whose gradients are sparse.
+
     Args:
         heads: outputs of the graph.
         stypes: the storage types of variables by name.
         gradients: the arrays of gradients by name.
     """
     types = StorageTypes(heads, stypes)
-    marked = {n for n, one in gradients.items() if one is not None and one.stype == ROW_SPARSE}
+    marked = {name for name, one in gradients.items() if one is not None and one.is_sparse}
     roots = [(node, 0) for node in types.nodes if _is_sparse(node, types, marked)]
     return topological(roots)
 
 
 def _is_sparse(node: Node, types: StorageTypes, marked: Collection[str]) -> bool:
     if node.operator is None:
-        return False
+        return node.name in marked or types.of((node, 0)) != DEFAULT
     inputs = [types.of(one) for one in node.inputs]
     if any(one != DEFAULT for one in (*inputs, types.of((node, 0)))):
         return True
