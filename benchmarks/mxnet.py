@@ -28,7 +28,6 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
         lenet(repeats),
         eager(repeats),
         loading(3 if quick else 10),
-        sparse_step(3 if quick else 12),
     ], {}
 
 
@@ -182,46 +181,3 @@ def loading(repeats: int) -> Figure:
     taken = times[len(times) // 2]
     name = "loading a symbol of 400 nodes with its parameters, against one second"
     return Figure(name, taken, 1.0, taken, target=1.0, repeats=repeats)
-
-
-def sparse_step(repeats: int) -> Figure:
-    """A step of a linear classifier on csr data of 1,000,000 columns, against dense arrays."""
-    draw = np.random.default_rng(0)
-    rows, columns, entries = 32, 1_000_000, 1000
-    named = np.sort(np.stack([draw.choice(columns, entries, False) for _ in range(rows)]), 1)
-    values = draw.normal(size=rows * entries).astype(np.float32)
-    starts = np.arange(0, rows * entries + 1, entries)
-    parts = values, named.reshape(-1), starts
-    data = mx.nd.sparse.csr_matrix(parts, shape=(rows, columns))
-    label = mx.nd.array(draw.integers(0, 2, rows))
-
-    def stepping(data: Any, stype: str) -> Any:
-        weight = mx.nd.zeros((columns, 2))
-        weight.attach_grad(stype=stype)
-        update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=RATE))
-
-        def step() -> Any:
-            with mx.autograd.record():
-                scores = mx.nd.dot(data, weight)
-                loss = mx.nd.softmax_cross_entropy(scores, label)
-            loss.backward()
-            update(0, weight.grad, weight)
-            return weight.wait_to_read()
-
-        step.weight = weight  # type: ignore[attr-defined]
-        return step
-
-    ours, theirs = stepping(data, "row_sparse"), stepping(data.tostype("default"), "default")
-    for _ in range(3):
-        ours()
-        theirs()
-    np.testing.assert_allclose(ours.weight.asnumpy(), theirs.weight.asnumpy(), atol=1e-4)
-    return compare(
-        "a step of a linear classifier on csr data, 32 of 1,000,000 columns with 1,000 entries "
-        "each, against dense arrays",
-        ours,
-        theirs,
-        repeats=repeats,
-        target=0.05,
-        clock=brief,
-    )

@@ -14,9 +14,9 @@ from typing import Any
 import measure
 
 MAIN = (
-    "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "paddle",
-    "depth", "depth_chain", "attention", "jax_functions", "differential_operators", "scale",
-    "newcomer", "start",
+    "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet",
+    "mxnet_sparse", "paddle", "depth", "depth_chain", "attention", "jax_functions",
+    "differential_operators", "scale", "newcomer", "start",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"

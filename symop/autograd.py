@@ -141,11 +141,13 @@ def _store(kept: Gradient, gradient: NDArray) -> None:
 
 
 def _added(kept: NDArray, gradient: NDArray) -> NDArray:
-    """Returns the sum; row-sparse if both are, unless it names more rows than there are."""
+    """Returns the sum; row-sparse if both are, with at most as many rows as there are."""
     total: NDArray = get("add_n")(kept, gradient)
     value = total.value
-    many = isinstance(value, SelectedRows) and value.rows.shape[0] > value.height
-    return total.to_dense() if many else total
+    if not isinstance(value, SelectedRows) or value.rows.shape[0] <= value.height:
+        return total
+    once, height = value.merged(), value.height
+    return NDArray(SelectedRows(once.rows[:height], once.values[:height], height))
 
 
 @api_boundary

@@ -6,12 +6,14 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.special import softmax as softmax_of
 
 import symop.interop.mxnet as mx
+from registry.values import SelectedRows
 from symop.interop.mxnet import nd, storage
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import TABLE
-from symop.interop.mxnet.sparse_parts import capacity
+from symop.interop.mxnet.sparse_parts import capacity, distinct, merged
 from symop.interop.mxnet.storage import StorageFallbackWarning
 
 ROWS = np.array([[0, 0], [1, -2], [0, 0], [3, 4], [0, 0]], np.float32)
@@ -312,17 +314,107 @@ def test_scattered_operators_change_stored_entries_alone():
     assert same(found, ROWS / 2)
 
 
+def test_a_quotient_by_a_csr_array_is_that_of_the_stored_rows():
+    divisor = np.array([[0, 1], [2, 4], [1, 0], [3, 0], [0, 0]], np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = nd.op._scatter_elemwise_div(rows(), nd.array(divisor).tostype("csr"))
+    assert found.indices.asnumpy().tolist() == [1, 3]
+    assert same(found.data, [[1 / 2, -2 / 4], [1, np.inf]])
+
+
+@pytest.mark.parametrize("make", [rows, matrix])
+def test_functions_that_do_not_map_zero_to_zero_are_dense(make):
+    x = make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = {name: getattr(nd, name)(x) for name in ("exp", "cos", "cosh", "sigmoid", "gamma")}
+    assert {one.stype for one in found.values()} == {"default"}
+    assert same(found["exp"], np.exp(x.asnumpy()))
+    assert same(found["cos"], np.cos(x.asnumpy()))
+
+
+@pytest.mark.parametrize("make", [rows, matrix])
+def test_a_shift_of_stored_entries_leaves_others_alone(make):
+    shifted = nd.op._scatter_plus_scalar(make(), scalar=2)
+    dense = np.where(make().asnumpy() != 0, make().asnumpy() + 2, 0)
+    dense = dense if make is matrix else ROWS + 2 * (ROWS != 0).any(1, keepdims=True)
+    assert same(shifted, dense)
+    assert same(nd.norm(shifted), [np.linalg.norm(dense)])
+    if make is matrix:
+        assert same(nd.sum(shifted, axis=0), dense.sum(0))
+        assert same(nd.dot(shifted, nd.ones((3, 2)), transpose_a=True), dense.T @ np.ones((3, 2)))
+        infinite = make() / 0
+        ones = np.where(MATRIX.any(0), np.nan, 0)
+        assert np.isfinite(nd.sum(infinite, axis=0).asnumpy()).tolist() == (ones == 0).tolist()
+    else:
+        assert same(nd.sparse.square_sum(shifted, axis=0), (dense**2).sum(0))
+
+
+@pytest.mark.parametrize("make", [rows, matrix])
+def test_a_copy_with_the_shape_of_another_array(make):
+    found = nd.op._identity_with_attr_like_rhs(make(), make())
+    assert found.stype == make().stype
+    assert same(found, make().asnumpy())
+
+
+def test_the_transpose_of_a_csr_matrix_on_the_right():
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = nd.dot(nd.array(x), matrix(), transpose_b=True)
+    assert found.stype == "default"
+    assert same(found, x @ MATRIX.T)
+
+
+@pytest.mark.parametrize("name", ["Linear", "Logistic", "MAE"])
+def test_regression_on_csr_labels(name):
+    x, operator = nd.array(MATRIX + 1), getattr(nd, f"{name}RegressionOutput")
+    gradients = []
+    for label in (matrix(), nd.array(MATRIX)):
+        x.attach_grad()
+        with warnings.catch_warnings(), mx.autograd.record():
+            warnings.simplefilter("error")
+            y = operator(x, label)
+        y.backward()
+        gradients.append(x.grad.asnumpy())
+    assert np.abs(gradients[0]).max() > 0
+    np.testing.assert_array_equal(*gradients)
+
+
+def test_distinct_numbers():
+    draw = np.random.default_rng(0)
+    for count, bound in ((0, 5), (1, 1), (300, 7), (300, 10**6), (20, 2**31 - 1)):
+        numbers = draw.integers(0, bound, count)
+        once, places = distinct(numbers, bound)
+        expected = np.unique(numbers, return_inverse=True)
+        np.testing.assert_array_equal(once, expected[0])
+        np.testing.assert_array_equal(places, expected[1])
+
+
+def test_rows_that_are_named_again_and_again_are_added():
+    rows_of = np.array([1, 4, 6, 9, 9], np.int32)
+    values = np.arange(20.0).reshape(10, 2)
+    some = SelectedRows(np.tile(rows_of, 2), values, 9)
+    found = merged(some)
+    assert found.rows.tolist() == rows_of.tolist()
+    np.testing.assert_array_equal(found.values, values[:5] + values[5:])
+    other = merged(SelectedRows(np.array([1, 4, 1, 5]), values[:4], 9))
+    assert other.rows[:3].tolist() == [1, 4, 5]
+    np.testing.assert_array_equal(other.values[:3], [values[0] + values[2], values[1], values[3]])
+
+
 # Fallback
 
 
 def test_a_fallback_warns_once(monkeypatch):
-    with pytest.warns(StorageFallbackWarning, match=r"exp: no rule .* \[row_sparse\]"):
-        assert same(nd.exp(rows()), np.exp(ROWS))
+    with pytest.warns(StorageFallbackWarning, match=r"softmax: no rule .* \[row_sparse\]"):
+        assert same(nd.softmax(rows()), softmax_of(ROWS, axis=-1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        nd.exp(rows())
+        nd.softmax(rows())
         monkeypatch.setenv("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "0")
-        nd.exp(matrix())
+        nd.softmax(matrix())
     monkeypatch.delenv("MXNET_STORAGE_FALLBACK_LOG_VERBOSE")
     with pytest.warns(StorageFallbackWarning, match="broadcast_add"):
         found = nd.broadcast_add(rows(), nd.ones((1, 2)))

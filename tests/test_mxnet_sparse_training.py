@@ -273,7 +273,8 @@ def test_gradients_of_both_factors():
     y = mx.sym.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w"))
     bound = y.simple_bind(x=(3, 5), w=(5, 2))
     weight, along = np.arange(10.0).reshape(5, 2), np.arange(6.0).reshape(3, 2)
-    bound.forward(is_train=True, x=nd.array(MATRIX), w=nd.array(weight))
+    with pytest.warns(StorageFallbackWarning, match="dot with respect to a csr array"):
+        bound.forward(is_train=True, x=nd.array(MATRIX), w=nd.array(weight))
     bound.backward(nd.array(along))
     assert_allclose(bound.grad_dict["x"].asnumpy(), along @ weight.T)
     assert bound.grad_dict["w"].stype == "row_sparse"
@@ -289,6 +290,190 @@ def test_layers_between_sparse_arrays():
     assert_allclose(found.asnumpy(), 2 * ROWS @ [[1, 3], [2, 4]] + 1)
     bound.backward(nd.ones((5, 2)))
     assert_allclose(bound.grad_dict["x"].asnumpy(), np.broadcast_to([8, 12], (5, 2)))
+
+
+def bound_net(net, requests="write", **arrays):
+    shapes = {name: one.shape for name, one in arrays.items()}
+    bound = net.simple_bind(grad_req=requests, **shapes)
+    for name, one in arrays.items():
+        bound.arg_dict[name][:] = nd.array(one)
+    return bound
+
+
+def test_what_follows_the_sparse_part_is_one_program():
+    x, w = mx.sym.var("x", stype="csr"), mx.sym.var("w")
+    product = mx.sym.sparse.dot(x, w)
+    total = mx.sym.broadcast_add(mx.sym.tanh(product), mx.sym.sum(w * w).reshape((1, 1)))
+    net = mx.sym.Group([total, product * 1])
+    weight = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    for requests, times in (("write", 1), ("add", 2)):
+        told = {"x": "null", "w": requests}
+        bound = bound_net(net, told, x=MATRIX, w=weight)
+        assert isinstance(bound, StoredExecutor)
+        outputs = bound.outputs
+        for _ in range(times):
+            found = bound.forward(is_train=True)
+            assert_allclose(
+                found[0].asnumpy(), np.tanh(MATRIX @ weight) + (weight**2).sum(), rtol=1e-5
+            )
+            assert_allclose(found[1].asnumpy(), MATRIX @ weight, rtol=1e-5)
+            assert all(a is b for a, b in zip(found, outputs, strict=True))
+            bound.backward([nd.ones((3, 2)), nd.ones((3, 2))])
+        slope = 1 - np.tanh(MATRIX @ weight) ** 2 + 1
+        expected = MATRIX.T @ slope + 2 * weight * slope.size
+        assert_allclose(bound.grad_dict["w"].asnumpy(), times * expected, rtol=1e-5)
+
+
+def test_a_sparse_place_for_the_gradient_of_a_dense_part():
+    net = mx.sym.FullyConnected(mx.sym.var("x"), mx.sym.var("w"), no_bias=True, num_hidden=5)
+    x = np.array([[1, 2], [3, 4]], np.float32)
+    arrays = {"x": nd.array(x), "w": nd.ones((5, 2))}
+    place = nd.sparse.zeros("row_sparse", (5, 2))
+    bound = net.bind(args=arrays, args_grad={"w": place}, grad_req={"x": "null", "w": "write"})
+    assert isinstance(bound, StoredExecutor)
+    bound.forward(is_train=True)
+    along = np.zeros((2, 5), np.float32)
+    along[:, 3] = [1, 2]
+    bound.backward(nd.array(along))
+    assert parts(place) == {3: [7, 10]}
+
+
+def test_a_second_backward_pass_of_a_sparse_executor():
+    net = mx.sym.tanh(mx.sym.sparse.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w")))
+    bound = bound_net(net, {"x": "null", "w": "write"}, x=MATRIX, w=np.ones((5, 2), np.float32))
+    bound.forward(is_train=True)
+    found = []
+    for factor in (1, 2):
+        bound.backward(nd.full((3, 2), factor))
+        found.append(bound.grad_dict["w"].asnumpy())
+    assert np.abs(found[0]).max() > 0
+    assert_allclose(found[1], 2 * found[0], rtol=1e-6)
+
+
+def test_states_and_monitors_of_a_sparse_executor():
+    x, w = mx.sym.var("x", stype="csr"), mx.sym.var("w")
+    net = mx.sym.BatchNorm(mx.sym.sparse.dot(x, w), name="b", fix_gamma=False, momentum=0.5)
+    draw = np.random.default_rng(0)
+    weight = draw.normal(size=(5, 2)).astype(np.float32)
+    results = []
+    for monitored in (False, True):
+        requests = {name: "null" if name == "x" else "write" for name in net.list_arguments()}
+        bound = bound_net(net, requests, x=MATRIX, w=weight)
+        bound.arg_dict["b_gamma"][:] = 1
+        seen = []
+        if monitored:
+            bound.set_monitor_callback(lambda name, one, seen=seen: seen.append(name))
+        (found,) = bound.forward(is_train=True)
+        bound.backward(nd.array(np.arange(6).reshape(3, 2)))
+        assert bool(seen) == monitored
+        kept = [found, bound.aux_dict["b_moving_mean"], bound.grad_dict["w"]]
+        results.append([one.asnumpy() for one in kept])
+    assert_allclose(results[0][1], 0.5 * (MATRIX @ weight).mean(0), rtol=1e-5)
+    for one, other in zip(*results, strict=True):
+        assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_sparse_executor_on_several_devices():
+    first, second = mx.cpu(0), mx.cpu(1)
+    with mx.AttrScope(ctx_group="table"):
+        w = mx.sym.var("w")
+    net = mx.sym.sparse.dot(mx.sym.var("x", stype="csr"), w) * mx.sym.var("s")
+    bound = net.simple_bind(
+        first, group2ctx={"table": second}, x=(3, 5), w=(5, 2), s=(3, 2),
+        grad_req={"x": "null", "w": "write", "s": "write"},
+    )  # fmt: skip
+    assert isinstance(bound, StoredExecutor)
+    assert [bound.arg_dict[name].context for name in ("x", "w", "s")] == [first, second, first]
+    weight, scale = np.arange(10.0).reshape(5, 2), np.arange(6.0).reshape(3, 2)
+    for name, one in (("x", MATRIX), ("w", weight), ("s", scale)):
+        bound.arg_dict[name][:] = nd.array(one)
+    (found,) = bound.forward(is_train=True)
+    assert found.context == first
+    assert_allclose(found.asnumpy(), (MATRIX @ weight) * scale)
+    bound.backward(nd.ones((3, 2)))
+    assert bound.grad_dict["w"].context == second
+    assert_allclose(bound.grad_dict["w"].asnumpy(), MATRIX.T @ scale)
+    assert_allclose(bound.grad_dict["s"].asnumpy(), MATRIX @ weight)
+
+
+def test_the_symbol_of_sparse_calls():
+    x, w = nd.array(MATRIX).tostype("csr"), nd.ones((5, 2))
+    w.attach_grad(stype="row_sparse")
+    with autograd.record():
+        y = nd.relu(nd.sparse.dot(x, w))
+    found = autograd.get_symbol(y)
+    assert [one.name for one in found.get_internals()][-2:] == ["dot0", "relu0"]
+    again = found.bind(args=dict(zip(found.list_arguments(), (x, w), strict=True)))
+    assert_allclose(again.forward()[0].asnumpy(), y.asnumpy())
+
+
+# Cost
+
+
+def pointer(array):
+    return array.stored.value.unsafe_buffer_pointer()
+
+
+def step_of_array_code(x):
+    weight = nd.ones((1000, 2))
+    weight.attach_grad(stype="row_sparse")
+    update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1))
+
+    def step():
+        with autograd.record():
+            loss = nd.square(nd.sparse.dot(x, weight)).sum()
+        loss.backward()
+        update(0, weight.grad, weight)
+
+    return step, weight
+
+
+def step_of_a_module(x):
+    w = mx.sym.var("w", stype="row_sparse", init=mx.init.One(), shape=(1000, 2))
+    product = mx.sym.sparse.dot(mx.sym.var("data", stype="csr"), w)
+    module = mx.mod.Module(mx.sym.MakeLoss(mx.sym.square(product)), label_names=None)
+    module.bind([("data", x.shape)])
+    module.init_params()
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+
+    def step():
+        module.forward_backward(mx.io.DataBatch([x]))
+        module.update()
+
+    return step, module._own_executor("test").arg_dict["w"]
+
+
+@pytest.mark.parametrize("make", [step_of_array_code, step_of_a_module])
+def test_a_step_updates_the_table_in_place(make):
+    x = nd.sparse.csr_matrix(([1, 2, 3], [7, 2, 9], [0, 1, 3]), shape=(2, 1000))
+    step, weight = make(x)
+    step()  # a table that stores all rows now
+    place, before = pointer(weight), weight.asnumpy()
+    step()
+    assert pointer(weight) == place
+    assert np.flatnonzero((weight.asnumpy() != before).any(1)).tolist() == [2, 7, 9]
+
+
+def test_a_gradient_that_is_added_up_stores_its_rows_only():
+    weight = nd.ones((20, 2))
+    weight.attach_grad("add", stype="row_sparse")
+    for _ in range(30):
+        with autograd.record():
+            y = nd.take(weight, nd.array([3, 5]))
+        y.backward()
+    assert parts(weight.grad) == {3: [30, 30], 5: [30, 30]}
+
+
+def test_gradients_that_name_the_same_rows_are_not_joined():
+    x = nd.array(MATRIX).tostype("csr")
+    weight = nd.sparse.row_sparse_array((np.arange(8.0).reshape(4, 2), [0, 1, 3, 4]), shape=(5, 2))
+    weight.attach_grad()
+    with autograd.record():
+        y = nd.sparse.dot(x, weight).sum() + nd.sparse.square_sum(weight, axis=1).sum()
+    y.backward()
+    assert len(weight.grad.stored.value.rows) == len(weight.stored.value.rows)
+    expected = MATRIX.T @ np.ones((3, 2)) + 2 * weight.asnumpy()
+    assert_allclose(weight.grad.asnumpy(), expected)
 
 
 # Stores, iterators, modules
@@ -308,6 +493,22 @@ def test_rows_of_a_store():
     assert parts(out) == {1: [2, -4]}
     with pytest.raises(MXNetError, match="must be row_sparse"):
         store.row_sparse_pull("w", out=nd.zeros((5, 2)), row_ids=nd.array([1]))
+
+
+def test_rows_of_a_store_by_the_columns_of_a_matrix():
+    store, out = mx.kv.create(), nd.sparse.zeros("row_sparse", (5, 2))
+    store.init("w", nd.array(np.arange(10).reshape(5, 2)).tostype("row_sparse"))
+    store.init("v", nd.ones((9, 2)).tostype("row_sparse"))
+    columns = nd.array(MATRIX).tostype("csr").indices
+    assert type(columns) is nd.NDArray
+    store.row_sparse_pull("w", out=out, row_ids=columns)
+    assert parts(out) == {0: [0, 1], 1: [2, 3], 3: [6, 7], 4: [8, 9]}
+    tall = nd.sparse.zeros("row_sparse", (9, 2))
+    store.row_sparse_pull("v", out=tall, row_ids=columns)
+    assert sorted(parts(tall)) == [0, 1, 3, 4]
+    columns[:] = 2
+    store.row_sparse_pull("w", out=out, row_ids=columns)
+    assert parts(out) == {2: [4, 5]}
 
 
 def libsvm(path, labels, rows):

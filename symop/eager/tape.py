@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from registry.errors import DisconnectedError, GradientError, KindError
 from registry.table import get
@@ -15,7 +16,7 @@ from registry.types import VarKind, VarType
 from registry.values import SelectedRows
 from symop.eager.ndarray import NDArray, array_of
 from symop.eager.programs import PullbackProgram
-from symop.eager.segments import run_program
+from symop.eager.segments import local, run_program
 from symop.eager.tape_nodes import (
     AnyEntry,
     Custom,
@@ -256,13 +257,23 @@ class Walk:
         With ``create_graph``, it is recorded as a function of ``source`` and of the heads.
         """
         type = (source.node if isinstance(source, Link) else source).type.strong()
-        value = jnp.zeros(type.shape, type.dtype) if gradient is None else gradient.value
+        value = _zeros(source, type) if gradient is None else gradient.value
         computed = None if gradient is None else gradient.source
         if not self.create_graph:
             return array_of(value, computed)
         formal = [source, *self._heads]
         entry = DerivedTapeNode(computed, formal, type, is_zero=gradient is None)
         return array_of(value, Link(entry, entry.nodes[0]))
+
+
+def _zeros(source: Link | NDArray, type: VarType) -> Any:
+    """Returns the zero gradient: no rows for a row-sparse array, or where rows are kept."""
+    kept = None if isinstance(source, Link) or source._grad is None else source._grad.value
+    kinds = type.kind, None if kept is None else kept.type.kind
+    if VarKind.SELECTED_ROWS not in kinds:
+        return jnp.zeros(type.shape, type.dtype)
+    values = jnp.zeros((0, *type.shape[1:]), type.dtype)
+    return SelectedRows(np.zeros(0, np.int32), values, type.shape[0])
 
 
 def _source_of(entry: TapeNode, node: Node, inputs: dict[Node, Source]) -> Source:
@@ -287,11 +298,30 @@ def _constant(value: Any, sources: Sequence[Source], computed: Link) -> NDArray:
 def _sum(some: list[Any], type: VarType) -> Any:
     if len(some) == 1:
         return some[0]
+    added = None if local.state.taped else _added_by_row(some)
+    if added is not None:
+        return added
     # Values recorded with 64-bit dtypes keep them even if x64 has been disabled since.
     wide = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]  # set at run time
     with jax.enable_x64(wide or type.dtype.name in _WIDE):
         total: NDArray = get("add_n")(*[_array(one, type) for one in some])
     return total
+
+
+def _added_by_row(some: list[Any]) -> NDArray | None:
+    """Returns the sum of cotangents that name the same rows, on the host; None for others."""
+    parts = [one._value for one in some if _is_rows(one)]
+    if len(parts) < len(some) or not all(_same_rows(parts[0], one) for one in parts):
+        return None
+    total: NDArray = get("add_n")(*[array_of(one.values) for one in parts])
+    return array_of(SelectedRows(parts[0].rows, total.value, parts[0].height))
+
+
+def _same_rows(one: SelectedRows, other: SelectedRows) -> bool:
+    rows = one.rows, other.rows
+    if not all(isinstance(each, np.ndarray) for each in rows) or one.dtype != other.dtype:
+        return False
+    return one.shape == other.shape and (rows[0] is rows[1] or np.array_equal(*rows))
 
 
 def _is_rows(cotangent: Cotangent) -> bool:

@@ -10,7 +10,6 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import CSRNDArray
 from symop.interop.mxnet.sparse_creation import csr_matrix
-from symop.interop.mxnet.sparse_ops.indexing import rows_of_csr
 from symop.io.files import PathLike
 
 Last = Literal["pad", "discard", "roll_over"]
@@ -194,7 +193,7 @@ class NDArrayIter(DataIter):
     def _taken(self, array: Any, places: Any) -> Any:
         where = places if self._order is None else self._order[places]
         if isinstance(array, CSRNDArray):
-            return CSRNDArray(rows_of_csr(array, np.arange(self.num_data)[where]))
+            return CSRNDArray(array.csr.rows_at(np.arange(self.num_data)[where]))
         return array[(slice(None),) * self._axis + (where,)]
 
 

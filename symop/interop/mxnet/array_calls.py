@@ -15,7 +15,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.values import sources_are
-from symop.interop.mxnet.origins import Call, Result
+from symop.interop.mxnet.origins import remember
 from symop.interop.mxnet.storage import starts_dense
 from symop.interop.mxnet.whole_gradients import follow
 
@@ -109,15 +109,6 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = called
     function.__doc__ = operator.function.__doc__
     return function
-
-
-def remember(
-    result: Any, operator: Operator, attributes: Mapping[str, str], inputs: Sequence[NDArray]
-) -> None:
-    """Notes how the arrays ``result``, one or a list, were computed."""
-    call = Call(operator, attributes, [one.origin for one in inputs])
-    for i, one in enumerate([result] if isinstance(result, NDArray) else result):
-        one._origin = Result(call, i)
 
 
 def _is_sparse(arrays: Sequence[NDArray]) -> bool:

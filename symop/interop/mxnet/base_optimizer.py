@@ -435,4 +435,4 @@ class Formula(Optimizer):
 
 def told(numbers: Sequence[float]) -> Any:
     """The numbers of a plan as an array for the compiled step."""
-    return jnp.asarray(numbers, jax.dtypes.canonicalize_dtype(np.float64))
+    return np.asarray(numbers, jax.dtypes.canonicalize_dtype(np.float64))

@@ -1,5 +1,6 @@
 """MXNet's Executor, over arrays that it reads and writes in place."""
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -163,6 +164,10 @@ class Executor:
             hold_together(self._outputs, iter(values))
         return self._outputs
 
+    def share_outputs(self, arrays: list[NDArray]) -> None:
+        """Makes ``arrays``, of the right types, those to which ``forward`` writes."""
+        self._outputs = arrays
+
     @property
     def aux_arrays(self) -> list[NDArray]:
         """Arrays of the auxiliary states."""
@@ -276,7 +281,7 @@ class Executor:
                     "loss, got none; mx.sym.make_loss makes one"
                 )
             if not read:  # that of a loss layer may have any shape
-                completed[i] = filled(type[0], 0, type[1])
+                completed[i] = _zeros(type[0], np.dtype(type[1]))
         return completed
 
     def _output_types(self) -> list[tuple[Shape, Any]]:
@@ -394,6 +399,13 @@ class Executor:
             self._heads, held, self._monitor, is_train=is_train, inputs=self._monitors_inputs
         )
         self._watched = values, is_train
+
+
+@functools.lru_cache(maxsize=64)
+def _zeros(shape: Shape, dtype: Any) -> jax.Array:
+    """Zeros that only loss layers are given, which do not read them."""
+    with jax.ensure_compile_time_eval():
+        return filled(shape, 0, dtype)
 
 
 def places(arrays: Sequence[NDArray], ctx: Context) -> jax.Device | None:

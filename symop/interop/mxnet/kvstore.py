@@ -14,7 +14,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import on_device_of
 from symop.interop.mxnet.kvstore_base import KVStoreBase, TestStore
 from symop.interop.mxnet.ndarray import NDArray, array_of
-from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, assign
+from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, assign, rows_named
 from symop.interop.mxnet.storage import ROW_SPARSE
 from symop.interop.mxnet.updater import Updater, get_updater
 from symop.io.files import write_atomically
@@ -156,6 +156,7 @@ class KVStore(KVStoreBase):
             raise MXNetError(
                 f"row_sparse_pull: row_ids must be one for each of {len(each)}, got {len(rows)}"
             )
+        known: dict[tuple[int, int], np.ndarray] = {}
         for (one, array), numbers in zip(each, rows, strict=True):
             stored = self._of(one)
             if array.stype != ROW_SPARSE or not isinstance(stored, RowSparseNDArray):
@@ -163,8 +164,10 @@ class KVStore(KVStoreBase):
                     f"row_sparse_pull: arrays must be row_sparse, got {array.stype} for a stored "
                     f"{stored.stype} array"
                 )
-            chosen = np.unique(numbers.asnumpy().astype(np.int64))
-            array.become(stored.restricted(chosen).stored)
+            key = id(numbers), stored.shape[0]
+            if key not in known:
+                known[key] = rows_named(numbers, stored.shape[0])
+            array.become(stored.restricted(known[key]).stored)
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Calls ``push``, then ``pull`` to ``out``, or to the pushed arrays by default."""

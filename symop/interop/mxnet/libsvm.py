@@ -10,7 +10,6 @@ from symop.interop.mxnet.batches import DataBatch, DataDesc, DataIter
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import CSRNDArray
-from symop.interop.mxnet.sparse_ops.indexing import rows_of_csr
 from symop.interop.mxnet.sparse_parts import csr_from
 from symop.io.files import PathLike, read_bounded
 
@@ -106,12 +105,12 @@ class LibSVMIter(DataIter):
 
     def getdata(self) -> CSRNDArray:
         """The data of this batch."""
-        return CSRNDArray(rows_of_csr(self._data, self._chosen()))
+        return CSRNDArray(self._data.csr.rows_at(self._chosen()))
 
     def getlabel(self) -> NDArray:
         """The labels of this batch."""
         if isinstance(self._label, CSRNDArray):
-            return CSRNDArray(rows_of_csr(self._label, self._chosen()))
+            return CSRNDArray(self._label.csr.rows_at(self._chosen()))
         return array_of(self._label[self._chosen()])
 
     def getindex(self) -> np.ndarray:

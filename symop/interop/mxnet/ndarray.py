@@ -76,7 +76,9 @@ class NDArray(Viewed):
         ([[6.0, 6.0], [4.0, 5.0]], (1,))
     """
 
-    __slots__ = ("_gradient", "_origin", "_twin", "_used")
+    __slots__ = ("_columns", "_gradient", "_origin", "_twin", "_used")
+    _columns: tuple[Any, Any]
+    """The value, and the positions of the csr matrix of which it is the columns; often not set."""
     _origin: Origin | None
     _twin: so.NDArray | None
     _used: "weakref.ref[Any] | None"

@@ -4,7 +4,7 @@ An origin holds no arrays: only operators, attributes, and the origins of inputs
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from symop.interop.mxnet.graph import Entry, Node
 from symop.interop.mxnet.operators import Operator
@@ -42,6 +42,25 @@ class Result(NamedTuple):
 
 
 Origin = Variable | Result
+
+
+class Computed(Protocol):
+    """An array that has an origin."""
+
+    _origin: Origin | None
+
+    @property
+    def origin(self) -> Origin:
+        """The origin."""
+
+
+def remember(
+    result: Any, operator: Operator, attributes: Mapping[str, str], inputs: Sequence[Computed]
+) -> None:
+    """Notes how the arrays ``result``, one or a list, were computed."""
+    call = Call(operator, attributes, [one.origin for one in inputs])
+    for i, one in enumerate(result if isinstance(result, (list, tuple)) else [result]):
+        one._origin = Result(call, i)
 
 
 def entry_of(origin: Origin) -> Entry:

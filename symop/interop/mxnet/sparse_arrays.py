@@ -27,6 +27,7 @@ from symop.interop.mxnet.sparse_parts import (
     Rows,
     csr_of_dense,
     merged,
+    named_once,
     no_entries,
     no_rows,
     row_numbers,
@@ -296,6 +297,13 @@ class RowSparseNDArray(BaseSparseNDArray):
         return result
 
     @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of the stored rows, padded as in ``sparse_parts``, if not all are stored."""
+        rows = self.rows
+        assert isinstance(rows, SelectedRows)
+        return np.asarray(rows.rows)
+
+    @property
     def is_full(self) -> bool:
         """Whether all rows are stored."""
         return not isinstance(self.rows, SelectedRows)
@@ -444,7 +452,10 @@ class CSRNDArray(BaseSparseNDArray):
     @property
     def indices(self) -> NDArray:
         """A copy of the columns of the stored entries."""
-        return whole(self.csr.columns)
+        pattern = self.csr.pattern
+        made = whole(pattern.columns)
+        made._columns = made.value, pattern  # for rows_named
+        return made
 
     @property
     def indptr(self) -> NDArray:
@@ -488,6 +499,15 @@ class CSRNDArray(BaseSparseNDArray):
         return self.csr.parts()
 
 
+def rows_named(numbers: NDArray, height: int) -> np.ndarray:
+    """The rows of an array of this height that ``numbers`` name, as ``named_once`` has them."""
+    told = getattr(numbers, "_columns", None)
+    if told is not None and told[0] is numbers.value and told[1].shape[1] == height:
+        rows: np.ndarray = told[1].named.rows
+        return rows
+    return named_once(numbers.asnumpy(), height)
+
+
 # Conversion ------------------------------------------------------------------------------------
 
 
@@ -499,7 +519,7 @@ def set_value(array: so.NDArray, value: Any) -> None:
 def whole(numbers: np.ndarray) -> NDArray:
     """Indices as an array: int64, or int32 without JAX's 64-bit mode."""
     kind = np.int64 if jax.config.jax_enable_x64 else np.int32  # type: ignore[attr-defined]
-    return NDArray(so.NDArray(jnp.asarray(np.asarray(numbers, kind))))
+    return NDArray(so.NDArray(jax.device_put(np.array(numbers, kind))))
 
 
 def wrapped(stored: so.NDArray) -> NDArray:

@@ -10,6 +10,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator
 from symop.interop.mxnet.ops.values import sources_are
+from symop.interop.mxnet.origins import remember
 from symop.interop.mxnet.sparse_arrays import as_stored, assign, wrapped
 from symop.interop.mxnet.storage import (
     CSR,
@@ -41,6 +42,8 @@ def called(
         raising(rule.in_place)(*arrays, **_attributes(operator, values))
         return out
     found = computed(operator, arrays, values)
+    if so.autograd.is_recording():
+        remember(found, operator, given.attributes, arrays)
     if out is None:
         return found[0] if len(found) == 1 else found
     places = list(out) if isinstance(out, (list, tuple)) else [out]
@@ -67,6 +70,9 @@ def computed(
             what = operator.name if rule is None else f"the gradient of {operator.name}"
             warn_fallback(what, stypes, wanted, level=6)
         return _on_dense(operator, arrays, values, wanted, bodies)
+    if rule.of_csr and _moves_csr(arrays):
+        what = f"the gradient of {operator.name} with respect to a csr array"
+        warn_fallback(what, stypes, DEFAULT, level=6)
     found = rule.compute(*arrays, **_attributes(operator, values))
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
@@ -83,6 +89,12 @@ def _stype(name: str, array: NDArray) -> str:
     """The storage type by which a rule is chosen."""
     asks = name in LOOKUPS and so.autograd.is_recording()
     return array.grad_stype if asks and not array.is_sparse else array.stype
+
+
+def _moves_csr(arrays: Sequence[NDArray]) -> bool:
+    """Whether a gradient flows to a csr array."""
+    moving = [one for one in arrays if one.stype == CSR and one.stored.is_recorded]
+    return bool(moving) and so.autograd.is_recording()
 
 
 def _is_lost(arrays: Sequence[NDArray], rule: Rule) -> bool:

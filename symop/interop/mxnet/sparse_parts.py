@@ -2,13 +2,14 @@
 
 Row indices, columns and offsets are NumPy arrays, since the shapes of results depend on them.
 Entries are JAX arrays. Their number is rounded up to a capacity, so that batches with about as many
-entries share compiled programs: surplus entries are zero, surplus rows have the height as number,
-which drops them.
+entries share compiled programs: surplus entries and rows have the height or the width as number,
+which drops them, and surplus rows are zero.
 """
 
 import dataclasses
 import functools
-from typing import Any
+import sys
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +23,9 @@ Rows = SelectedRows | jax.Array
 """The stored rows of an array; a JAX array if all are stored."""
 _STEPS = 8
 """The number of capacities from one power of two to the next: at most an eighth is surplus."""
+
+_UPPER = 1 if sys.byteorder == "little" else 0
+"""Which of the two halves of an int64 in memory is the upper one."""
 
 
 def capacity(count: int) -> int:
@@ -47,7 +51,8 @@ def padded(entries: Any, count: int) -> jax.Array:
     host = np.asarray(entries)
     full = np.zeros((count, *host.shape[1:]), host.dtype)
     full[: len(host)] = host
-    return jnp.asarray(full)
+    result: jax.Array = jax.device_put(full)
+    return result
 
 
 # Rows ------------------------------------------------------------------------------------------
@@ -57,20 +62,27 @@ def rows_from(rows: np.ndarray, values: Any, height: int) -> Rows:
     """The stored rows, from unique row numbers in ascending order and their values on the host."""
     if len(rows) == height:
         return jnp.asarray(values)
-    count = capacity(len(rows))
-    return SelectedRows(_padded_rows(rows, count, height), padded(values, count), height)
+    return SelectedRows(padded_rows(rows, height), padded(values, capacity(len(rows))), height)
 
 
-def _padded_rows(rows: np.ndarray, count: int, height: int) -> np.ndarray:
-    full = np.full(count, height, index_dtype(height + 1))
+def padded_rows(rows: np.ndarray, height: int) -> np.ndarray:
+    """Numbers of rows with surplus ones, which are ``height``."""
+    full = np.full(capacity(len(rows)), height, index_dtype(height + 1))
     full[: len(rows)] = rows
     return full
 
 
 def no_rows(shape: Shape, dtype: Any) -> SelectedRows:
     """An array of zeros that stores no row."""
-    values = jnp.zeros((0, *shape[1:]), dtype)
+    values = _nothing(tuple(shape[1:]), np.dtype(dtype))
     return SelectedRows(np.zeros(0, np.int32), values, int(shape[0]))
+
+
+@functools.lru_cache(maxsize=256)
+def _nothing(shape: Shape, dtype: Any) -> jax.Array:
+    """No rows of this shape, an array that all share."""
+    with jax.ensure_compile_time_eval():
+        return jnp.zeros((0, *shape), dtype)
 
 
 def rows_of_dense(value: Any) -> Rows:
@@ -88,42 +100,88 @@ def _summed(values: jax.Array, places: jax.Array, count: int) -> jax.Array:
     return jnp.zeros((count, *values.shape[1:]), values.dtype).at[places].add(values, mode="drop")
 
 
-def _distinct(rows: np.ndarray, height: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct numbers, ascending, and the place of each of ``rows`` among them.
+def distinct(numbers: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct numbers, ascending, and the place of each of ``numbers`` among them.
 
-    Sorting pairs of number and position packed into one integer takes half the time of
-    ``np.unique``.
+    Numbers are at least 0 and less than ``bound``. Sorting pairs of number and position packed into
+    one integer takes a fraction of the time of ``np.unique``.
+
+    Example:
+        >>> distinct(np.array([7, 2, 7]), 9)
+        (array([2, 7], dtype=int32), array([1, 0, 1], dtype=int32))
     """
-    if max(height, len(rows)) >= 2**31:
-        once, inverse = np.unique(rows, return_inverse=True)
+    if max(bound, len(numbers)) >= 2**31:
+        once, inverse = np.unique(numbers, return_inverse=True)
         return once, inverse
-    keys = (rows.astype(np.int64) << 32) | np.arange(len(rows))
+    # Few temporary arrays: those of this size are fresh pages, which cost more than the loops.
+    keys = numbers.astype(np.int64)
+    keys <<= 32
+    keys += np.arange(len(keys), dtype=np.int32)
     keys.sort()
-    ascending = keys >> 32
-    first = np.ones(len(rows), bool)
+    ascending, first = keys.view(np.int32)[_UPPER::2], np.ones(len(keys), bool)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
-    inverse = np.empty(len(rows), np.int64)
-    inverse[keys & 0xFFFFFFFF] = np.cumsum(first) - 1
-    return ascending[first], inverse
+    once = ascending[first]
+    keys &= 0xFFFFFFFF
+    places = np.cumsum(first, dtype=np.int32)
+    places -= 1
+    inverse = np.empty(len(keys), np.int32)
+    inverse[keys] = places
+    return once, inverse
+
+
+def named_once(numbers: np.ndarray, height: int) -> np.ndarray:
+    """The rows among ``numbers`` that exist, each once, ascending, as ``SelectedRows`` have them.
+
+    Surplus ones have the number ``height``.
+    """
+    inside = (numbers >= 0) & (numbers < height)
+    once, _ = distinct(numbers if inside.all() else numbers[inside], height)
+    return padded_rows(once, height)
 
 
 def merged(some: SelectedRows) -> Rows:
     """The same array with each row stored once, in ascending order, its structure on the host."""
     numbers = np.asarray(some.rows)
-    inside = (numbers >= 0) & (numbers < some.height)
-    rows = numbers[inside]
-    ascending = bool((rows[1:] > rows[:-1]).all())
-    if ascending and len(rows) < some.height and inside[: len(rows)].all():
+    if len(numbers) < some.height and _ascends(numbers, some.height):
         return SelectedRows(numbers, some.values, some.height)
-    once, inverse = _distinct(rows, some.height)
+    period = _period(numbers)
+    if period < min(len(numbers), some.height) and _ascends(numbers[:period], some.height):
+        return SelectedRows(numbers[:period], _folded(some.values, period), some.height)
+    inside = (numbers >= 0) & (numbers < some.height)
+    once, inverse = distinct(numbers[inside], some.height)
     places = np.full(len(numbers), len(numbers) + some.height, np.int32)
     places[inside] = inverse
     if len(once) == some.height:
         every: jax.Array = _summed(jnp.asarray(some.values), places, some.height)
         return every
-    count = capacity(len(once))
-    values = _summed(jnp.asarray(some.values), places, count)
-    return SelectedRows(_padded_rows(once, count, some.height), values, some.height)
+    values = _summed(jnp.asarray(some.values), places, capacity(len(once)))
+    return SelectedRows(padded_rows(once, some.height), values, some.height)
+
+
+def _ascends(numbers: np.ndarray, height: int) -> bool:
+    """Whether rows are named once, in ascending order, before surplus ones."""
+    count = int(np.searchsorted(numbers, height))
+    own = numbers[:count]
+    return bool(
+        (own[1:] > own[:-1]).all() and (own[:1] >= 0).all() and (numbers[count:] == height).all()
+    )
+
+
+def _period(numbers: np.ndarray) -> int:
+    """The length of the list of rows that is repeated, as in a sum of gradients."""
+    again = np.flatnonzero(numbers[1:] == numbers[:1])
+    period = int(again[0]) + 1 if len(again) else len(numbers)
+    if len(numbers) % max(period, 1):
+        return len(numbers)
+    parts = numbers.reshape(-1, max(period, 1))
+    return period if (parts == parts[:1]).all() else len(numbers)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _folded(values: jax.Array, period: int) -> jax.Array:
+    """The sum of consecutive parts of ``period`` rows."""
+    count = values.shape[0] // period
+    return values.reshape(count, period, *values.shape[1:]).sum(0)
 
 
 def row_numbers(some: Rows) -> np.ndarray:
@@ -142,46 +200,74 @@ def row_values(some: Rows) -> Any:
     return some.values if count == len(some.rows) else jnp.asarray(np.asarray(some.values)[:count])
 
 
-@functools.partial(jax.jit, static_argnums=2)
-def _found(values: jax.Array, places: jax.Array, count: int) -> jax.Array:
-    del count
+@jax.jit
+def _found(values: jax.Array, places: jax.Array) -> jax.Array:
     return values.at[places].get(mode="fill", fill_value=0)
 
 
-def selected(some: Rows, rows: np.ndarray) -> Rows:
-    """The array restricted to the stored ones among ``rows``, which are unique and ascending."""
+def values_at(some: Rows, rows: np.ndarray) -> jax.Array:
+    """The given rows of an array, which are unique, ascending and padded; zeros for surplus ones.
+
+    A row-sparse array must be merged.
+    """
     if not isinstance(some, SelectedRows):
-        height, kept, places = some.shape[0], rows, rows
-        values: Any = some
-    else:
-        height, values = some.height, some.values
-        kept, places, _ = np.intersect1d(row_numbers(some), rows, True, return_indices=True)
-    if len(kept) == height:
-        return values if not isinstance(some, SelectedRows) else some.to_dense()
-    count = capacity(len(kept))
-    beyond = np.full(count, values.shape[0], np.int32)
-    beyond[: len(kept)] = places
-    return SelectedRows(_padded_rows(kept, count, height), _found(values, beyond, count), height)
+        found: jax.Array = _found(some, rows)
+        return found
+    if some.rows is rows or np.array_equal(some.rows, rows):
+        return jnp.asarray(some.values)
+    if not len(some.rows):
+        return jnp.zeros((len(rows), *some.shape[1:]), some.dtype)
+    found = _found(some.values, _places_among(some.rows, rows, some.height))
+    return found
+
+
+def _places_among(own: np.ndarray, rows: np.ndarray, height: int) -> np.ndarray:
+    """The place of each of ``rows`` in ``own``, both ascending; one beyond for those not there."""
+    places = np.searchsorted(own, rows).astype(np.int32)
+    there = own[np.minimum(places, len(own) - 1)] == rows
+    return np.where(there & (rows < height), places, np.int32(len(own)))
+
+
+def selected(some: Rows, rows: np.ndarray) -> Rows:
+    """The array restricted to the stored ones among ``rows``, unique, ascending and padded."""
+    height = some.height if isinstance(some, SelectedRows) else some.shape[0]
+    if isinstance(some, SelectedRows):
+        rows = padded_rows(np.intersect1d(row_numbers(some), rows, True), height)
+    if int(np.searchsorted(rows, height)) == height:
+        return some.to_dense() if isinstance(some, SelectedRows) else some
+    return SelectedRows(rows, values_at(some, rows), height)
 
 
 # Matrices --------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Csr:
-    """A matrix stored row by row, with its structure on the host.
+class Named(NamedTuple):
+    """The distinct columns of a matrix.
 
     Attributes:
-        data: the entries; surplus ones are zero.
+        rows: the columns as rows of a factor, each once, ascending; surplus ones are the width.
+        places: the place of each entry's column among them; one beyond for surplus entries.
+    """
+
+    rows: np.ndarray
+    places: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pattern:
+    """The positions of the entries of a matrix, on the host.
+
+    Attributes:
         columns: the columns of the entries, without surplus ones.
         starts: the offsets of the rows, one more than there are rows.
         shape: the numbers of rows and columns.
+        size: the number of entries, with surplus ones.
     """
 
-    data: jax.Array
     columns: np.ndarray
     starts: np.ndarray
     shape: tuple[int, int]
+    size: int
 
     @property
     def count(self) -> int:
@@ -194,35 +280,79 @@ class Csr:
         return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.starts))
 
     @functools.cached_property
-    def rows(self) -> jax.Array:
+    def rows(self) -> np.ndarray:
         """The row of each entry; the number of rows for surplus ones."""
-        full = np.full(self.data.shape[0], self.shape[0], np.int32)
-        full[: self.count] = self.host_rows
-        return jnp.asarray(full)
+        return self._filled_up(self.host_rows, self.shape[0], np.int32)
 
     @functools.cached_property
-    def places(self) -> jax.Array:
-        """The column of each entry; that of the last one for surplus ones, which are zero.
+    def places(self) -> np.ndarray:
+        """The column of each entry; the number of columns for surplus ones."""
+        width = self.shape[1]
+        return self._filled_up(self.columns, width, index_dtype(width + 1))
 
-        A column of its own would make the gradient of a product store one row more.
-        """
-        full = np.zeros(self.data.shape[0], index_dtype(self.shape[1]))
-        full[: self.count] = self.columns
-        full[self.count :] = self.columns[-1] if self.count else 0
-        return jnp.asarray(full)
+    @functools.cached_property
+    def named(self) -> Named:
+        """The distinct columns."""
+        width = self.shape[1]
+        once, inverse = distinct(self.columns, width)
+        rows = padded_rows(once, width)
+        return Named(rows, self._filled_up(inverse, len(rows), np.int32))
+
+    def _filled_up(self, numbers: np.ndarray, surplus: int, dtype: Any) -> np.ndarray:
+        full = np.empty(self.size, dtype)
+        full[: self.count], full[self.count :] = numbers, surplus
+        return full
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Csr:
+    """A matrix stored row by row.
+
+    Attributes:
+        data: the entries, with surplus ones.
+        pattern: their positions, which matrices share.
+    """
+
+    data: jax.Array
+    pattern: Pattern
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return self.pattern.shape
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns of the entries, without surplus ones."""
+        return self.pattern.columns
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The offsets of the rows."""
+        return self.pattern.starts
 
     def with_data(self, data: jax.Array) -> "Csr":
-        """The same structure with other entries."""
-        return Csr(data, self.columns, self.starts, self.shape)
+        """The same positions with other entries."""
+        return Csr(data, self.pattern)
 
     def to_dense(self) -> jax.Array:
         """The dense matrix."""
-        result: jax.Array = _filled(self.data, self.rows, self.places, self.shape)
+        pattern = self.pattern
+        result: jax.Array = _filled(self.data, pattern.rows, pattern.places, self.shape)
         return result
+
+    def rows_at(self, rows: np.ndarray) -> "Csr":
+        """The matrix of some rows, which may repeat."""
+        lengths = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+        places = np.repeat(self.starts[:-1][rows], lengths) + within
+        shape = len(rows), self.shape[1]
+        return csr_from(self.parts().data[places], self.columns[places], starts, shape)
 
     def parts(self) -> CSRArray:
         """The components, without surplus entries, as NumPy arrays."""
-        data = np.asarray(self.data)[: self.count]
+        data = np.asarray(self.data)[: self.pattern.count]
         return CSRArray(data, self.columns, self.starts, self.shape)
 
 
@@ -233,9 +363,10 @@ def _filled(data: jax.Array, rows: jax.Array, columns: jax.Array, shape: Shape) 
 
 def csr_from(data: Any, columns: np.ndarray, starts: np.ndarray, shape: Shape) -> Csr:
     """A matrix of components on the host, of which the columns of each row are ascending."""
-    entries = padded(data, capacity(len(columns)))
+    size = capacity(len(columns))
     whole = starts if len(starts) else np.zeros(shape[0] + 1, np.int64)
-    return Csr(entries, columns.astype(np.int64), whole.astype(np.int64), (shape[0], shape[1]))
+    positions = columns.astype(np.int64, copy=False), whole.astype(np.int64, copy=False)
+    return Csr(padded(data, size), Pattern(*positions, (shape[0], shape[1]), size))
 
 
 def csr_of_dense(value: Any) -> Csr:

@@ -17,6 +17,7 @@ from symop.graph.nodes import topological as below
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.call_types import bodies_of
 from symop.interop.mxnet.context import Context, context_of, current_context
+from symop.interop.mxnet.dense_part import Arrays, DensePart, nodes_of_sparse
 from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.executor import Executor, assign_near, places, write_named
@@ -24,7 +25,7 @@ from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named
 from symop.interop.mxnet.partial_shapes import is_known
-from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, zeros_stored
+from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, wrapped, zeros_stored
 from symop.interop.mxnet.sparse_calls import computed, sources
 from symop.interop.mxnet.storage import DEFAULT, ROW_SPARSE
 from symop.interop.mxnet.storage_inference import StorageTypes
@@ -59,8 +60,8 @@ def executor_of(
 class StoredExecutor(Executor):
     """A symbol bound to arrays of any storage type.
 
-    Its nodes run one after the other, by the rules for their storage types; gradients that MXNet
-    stores sparsely are row-sparse.
+    Nodes of sparse arrays run one after the other, by the rules for their storage types; gradients
+    that MXNet stores sparsely are row-sparse. What follows them is one compiled program.
     """
 
     def __init__(
@@ -88,7 +89,9 @@ class StoredExecutor(Executor):
             if request != "null" and is_inexact(np.dtype(arguments[name].dtype))
         ]
         self._marked: dict[str, NDArray] = {}
-        self._recorded: list[NDArray] = []
+        self._values_of: dict[int, list[NDArray]] = {}
+        self._pass: tuple[DensePart | None, bool] = None, False
+        self._freed = False
         self._types = Inference(
             heads,
             {name: one.shape for name, one in {**arguments, **states}.items()},
@@ -140,21 +143,55 @@ class StoredExecutor(Executor):
         self._run(is_train)
         return list(self._hold_recorded())
 
+    @functools.cached_property
+    def _sparse(self) -> list[Node]:
+        """The nodes that run one after the other."""
+        stypes = {name: one.stype for name, one in self._held().items()}
+        return nodes_of_sparse(self._heads, stypes, self.grad_dict)
+
+    @functools.cached_property
+    def _part(self) -> DensePart | None:
+        """The other nodes, if there are any."""
+        sparse = self._sparse
+        if len(sparse) == len(self._nodes):
+            return None
+        place = self._ctx if self._places is None else context_of(self._places)
+        return DensePart(self._heads, sparse, self._arrays(), self._type, place)
+
+    def _arrays(self) -> Arrays:
+        return Arrays(self.arg_dict, self.grad_dict, self._requests, self.aux_dict)
+
+    def _type(self, entry: Entry) -> tuple[Shape, Any]:
+        return self._shape(entry), self._types.dtype(entry)
+
     def _run(self, is_train: bool) -> None:
         """Computes the outputs, recorded for ``backward``."""
-        local = {name: self._local(one) for name, one in self._held().items()}
-        self._marked = {name: _alias(local[name]) for name in self._moving}
+        # A monitor sees the values of all nodes.
+        part = None if self._monitor is not None else self._part
+        local = self._record(part, is_train)
+        for name, one in local.items():
+            own = self._held()[name]
+            if one is not own and name not in self._marked:
+                assign_near(own, one)  # operators change states in place
+        values = self._values_of
+        if part is not None:
+            read = {name: values[id(node)][i] for name, (node, i) in part.read.items()}
+            part.forward(self._arrays(), read, self.outputs, is_train=is_train)
+        if self._monitor is not None:
+            self._watched = _dense_values(values), is_train
+
+    def _record(self, part: DensePart | None, is_train: bool) -> dict[str, NDArray]:
+        """Runs and records the nodes that are not in ``part``; returns the arrays of variables."""
+        nodes = self._nodes if part is None else self._sparse
+        local = {one.name: self._local(self._held()[one.name]) for one in nodes if one.is_variable}
+        self._marked = {name: _alias(local[name]) for name in self._moving if name in local}
         with so.autograd.record(train_mode=bool(is_train)):
             for name, one in self._marked.items():
                 rows = self._gradient(name).stype == ROW_SPARSE
                 one.attach_grad(stype=ROW_SPARSE if rows else DEFAULT)
-            values = self._computed({**local, **self._marked})
-        self._recorded, self._passed = [values[id(n)][i] for n, i in self._heads], True
-        for name, own in self._held().items():
-            if local[name] is not own and name not in self._marked:
-                assign_near(own, local[name])  # operators change states in place
-        if self._monitor is not None:
-            self._watched = _dense_values(values), is_train
+            self._values_of = self._computed(nodes, {**local, **self._marked})
+        self._passed, self._pass, self._freed = True, (part, is_train), False
+        return local
 
     def _held(self) -> dict[str, NDArray]:
         return {**self.arg_dict, **self.aux_dict}
@@ -163,9 +200,15 @@ class StoredExecutor(Executor):
         """``array`` on the device that computes, where arrays are on several devices."""
         return array if self._places is None else array.as_in_context(context_of(self._places))
 
+    def _recorded(self) -> dict[int, NDArray]:
+        """The outputs that nodes computed one after the other, by their indices."""
+        values = self._values_of
+        return {i: values[id(n)][k] for i, (n, k) in enumerate(self._heads) if id(n) in values}
+
     def _hold_recorded(self) -> list[NDArray]:
         """Writes the results to the outputs, and returns these."""
-        for i, (own, one) in enumerate(zip(self.outputs, self._recorded, strict=True)):
+        for i, one in self._recorded().items():
+            own = self.outputs[i]
             if own.stype == one.stype:
                 with so.autograd.pause():
                     assign_near(own, _alias(one))
@@ -173,10 +216,12 @@ class StoredExecutor(Executor):
                 self.outputs[i] = _alias(one)
         return self.outputs
 
-    def _computed(self, held: Mapping[str, NDArray]) -> dict[int, list[NDArray]]:
-        """The values of all nodes, by their ids."""
+    def _computed(
+        self, nodes: Sequence[Node], held: Mapping[str, NDArray]
+    ) -> dict[int, list[NDArray]]:
+        """The values of nodes, by their ids."""
         values: dict[int, list[NDArray]] = {}
-        for node in self._nodes:
+        for node in nodes:
             if node.is_variable:
                 values[id(node)] = [held[node.name]]
                 continue
@@ -208,21 +253,28 @@ class StoredExecutor(Executor):
         del is_train
         if not self._passed:
             self._run(is_train=False)
+        part, mode = self._pass
+        if self._freed:
+            self._record(part, mode)
         along = self._completed(self._given(out_grads))
         outputs = [self._at_output(i, one) for i, one in enumerate(along)]
-        pairs = [
-            (one.stored, cotangent)
-            for one, cotangent in zip(self._recorded, outputs, strict=True)
-            if one.stored.is_recorded
-        ]
+        pairs = [(one.stored, outputs[i]) for i, one in self._recorded().items()]
+        if part is not None:
+            for name, cotangent in part.backward([wrapped(one) for one in outputs]):
+                node, index = part.read[name]
+                pairs.append((self._values_of[id(node)][index].stored, cotangent.stored))
+        pairs = [(head, one) for head, one in pairs if head.is_recorded]
         if pairs:
             heads, cotangents = map(list, zip(*pairs, strict=True))
-            so.autograd.backward(heads, cotangents, retain_graph=True)
+            so.autograd.backward(heads, cotangents)
+        written = set() if part is None else part.names
         for name, request in self._requests.items():
             if name in self._marked:
                 _store(self._gradient(name), self._marked[name], request)
-            elif request.startswith("write"):
+            elif request.startswith("write") and name not in written:
                 self._gradient(name)[:] = 0
+        # An update in place copies arrays whose values are still held.
+        self._marked, self._values_of, self._freed = {}, {}, True
         if self._monitor is not None and self._watched is not None:
             values, mode = self._watched
             slopes = [one.to_dense().value if _holds_rows(one) else one.value for one in outputs]

@@ -275,10 +275,14 @@ class Module(BoundModule):
         self._settle()
         self._prepared = True
         held = self._own_executor("prepare").arg_dict
-        for name, rows in sparse_row_id_fn(data_batch).items():
+        told = sparse_row_id_fn(data_batch)
+        for name in told:
             if not isinstance(held.get(name), RowSparseNDArray):
                 raise MXNetError(f"prepare: a row_sparse parameter must be named, got {name!r}")
-            self._kvstore.row_sparse_pull(name, out=held[name], row_ids=rows)
+        rows = [
+            one for ids in told.values() for one in ([ids] if isinstance(ids, NDArray) else ids)
+        ]
+        self._kvstore.row_sparse_pull(list(told), [held[name] for name in told], row_ids=rows)
 
     def get_params(self) -> Held:
         """Copies of parameters and auxiliary states, by name."""

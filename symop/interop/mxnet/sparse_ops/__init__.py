@@ -7,11 +7,10 @@ of the operator, and returns arrays.
 from symop.interop.mxnet.sparse_ops import (
     elementwise,
     indexing,
-    layers,
     pairs,
     products,
     reductions,
     updates,
 )
 
-__all__ = ["elementwise", "indexing", "layers", "pairs", "products", "reductions", "updates"]
+__all__ = ["elementwise", "indexing", "pairs", "products", "reductions", "updates"]

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 import symop as so
@@ -19,7 +20,8 @@ from symop.interop.mxnet.sparse_arrays import (
     wrapped,
     zeros_stored,
 )
-from symop.interop.mxnet.sparse_parts import row_numbers, rows_from
+from symop.interop.mxnet.sparse_parts import row_numbers
+from symop.interop.mxnet.sparse_rows import stored_at, taken
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
 _FLAT = (
@@ -31,8 +33,14 @@ _STEEP = (
     "radians", "sin", "sinh", "sqrt", "tan", "tanh",
 )  # fmt: skip
 """Functions that map zero to zero, whose gradients are dense."""
+_DENSE = (
+    "arccos", "arccosh", "cos", "cosh", "exp", "gamma", "gammaln", "log", "log10", "log2", "rsqrt",
+    "sigmoid",
+)  # fmt: skip
+"""Functions that do not map zero to zero: their result is dense."""
 _LINEAR = ("negative", "_copy", "BlockGrad", "_mul_scalar", "_div_scalar")
 """Linear functions: gradients keep the storage type of the output's gradient."""
+_ANY = f"{DEFAULT}|{ROW_SPARSE}|{CSR}"
 _SHIFTS = ("_plus_scalar", "_minus_scalar", "_rminus_scalar")
 _QUESTIONS: Mapping[str, Callable[[float], bool]] = {
     "_equal_scalar": lambda scalar: scalar != 0,
@@ -70,8 +78,18 @@ def of_rows(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
     with so.autograd.pause():
         if not isinstance(rows, SelectedRows):
             return RowSparseNDArray(applied(name, eager(rows), attributes))
-        values = applied(name, eager(jnp.asarray(rows.values)), attributes).value
+        own = jnp.asarray(rows.values)
+        values = applied(name, eager(own), attributes).value
+        if name not in _FLAT and name not in _STEEP:  # it may not map zero to zero
+            values = _without_surplus(values, row_numbers(rows).size)
     return RowSparseNDArray(eager(SelectedRows(rows.rows, values, rows.height)))
+
+
+@jax.jit
+def _without_surplus(values: Any, count: Any) -> Any:
+    """The first values, and zeros in place of surplus ones."""
+    inside = jnp.arange(values.shape[0]) < count
+    return jnp.where(inside.reshape(-1, *[1] * (values.ndim - 1)), values, 0)
 
 
 def is_recorded(x: NDArray) -> bool:
@@ -79,24 +97,12 @@ def is_recorded(x: NDArray) -> bool:
     return so.autograd.is_recording() and x.stored.is_recorded
 
 
-def is_computed(array: so.NDArray) -> bool:
-    """Whether an array is recorded and not marked: its gradient flows on to what computed it."""
-    return (
-        so.autograd.is_recording()
-        and array.is_recorded
-        and not isinstance(array.source, so.NDArray)
-    )
-
-
 def _flat(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
     """A function of the stored rows whose gradient is zero elsewhere."""
     if not is_recorded(x) or x.is_full:
         return _steep(name, x, **attributes) if x.is_full else of_rows(name, x, **attributes)
-    rows = row_numbers(x.rows)
-    values = so.nd.take(x.stored, jnp.asarray(rows), fill_value=0.0)
-    made = applied(name, values, attributes)
-    height = x.shape[0]
-    return RowSparseNDArray(so.nd.add_rows(made, jnp.asarray(rows), height=height, sparse=True))
+    made = applied(name, taken(x.stored, x.numbers), attributes)
+    return RowSparseNDArray(stored_at(made, x.numbers, x.shape[0]))
 
 
 def _steep(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
@@ -138,6 +144,8 @@ for _name in _STEEP:
     rule(_name, [ROW_SPARSE], ROW_SPARSE)(functools.partial(_steep, _name))
 for _name in _LINEAR:
     rule(_name, [ROW_SPARSE], ROW_SPARSE, gradients={0: "same"})(functools.partial(_linear, _name))
+for _name in _DENSE:
+    rule(_name, [f"{ROW_SPARSE}|{CSR}"], DEFAULT)(functools.partial(on_dense, _name))
 for _name in (*_FLAT, *_STEEP, *_LINEAR):
     rule(_name, [CSR], CSR, traced=False)(functools.partial(of_entries, _name))
 for _name in _SHIFTS:
@@ -169,6 +177,9 @@ def _zeros_like(x: BaseSparseNDArray, **attributes: Any) -> NDArray:
     return zeros_stored(x.stype, x.shape, x.dtype, x.context)
 
 
-def rows_array(rows: Any, values: Any, height: int) -> RowSparseNDArray:
-    """A row-sparse array of values on the host, not recorded."""
-    return RowSparseNDArray(eager(rows_from(rows, values, height)))
+@rule("_identity_with_attr_like_rhs", [ROW_SPARSE, _ANY], ROW_SPARSE, gradients={0: "same"})
+@rule("_identity_with_attr_like_rhs", [CSR, _ANY], CSR)
+def _like(x: BaseSparseNDArray, y: NDArray, **attributes: Any) -> NDArray:
+    """A copy of the first array; the second only tells the shape."""
+    del y, attributes
+    return x.copy()

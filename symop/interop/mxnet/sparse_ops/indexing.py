@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import symop as so
-from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, as_stored
-from symop.interop.mxnet.sparse_ops.elementwise import is_computed, is_recorded
-from symop.interop.mxnet.sparse_parts import csr_from, selected
+from symop.interop.mxnet.sparse_ops.elementwise import is_recorded
+from symop.interop.mxnet.sparse_parts import csr_from, distinct, named_once, padded_rows, selected
+from symop.interop.mxnet.sparse_rows import holds_rows, is_marked, stored_at, taken
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
 # Conversions -----------------------------------------------------------------------------------
@@ -46,12 +46,10 @@ def _cast_storage(x: NDArray, **attributes: Any) -> NDArray:
 def _retain(x: RowSparseNDArray, indices: NDArray, **attributes: Any) -> NDArray:
     """The array restricted to some rows."""
     del attributes
-    rows = np.unique(indices.asnumpy().astype(np.int64))
+    rows = named_once(indices.asnumpy(), x.shape[0])
     if not is_recorded(x):
         return RowSparseNDArray(eager(selected(x.rows, rows)))
-    places = jnp.asarray(rows.astype(np.int32))
-    kept = so.nd.take(x.stored, places, fill_value=0.0)
-    return RowSparseNDArray(so.nd.add_rows(kept, places, height=x.shape[0], sparse=True))
+    return RowSparseNDArray(stored_at(taken(x.stored, rows), rows, x.shape[0]))
 
 
 # Slices and joins ------------------------------------------------------------------------------
@@ -119,95 +117,55 @@ def _joined(parts: Sequence[Any], width: int) -> NDArray:
 
 # Lookups ---------------------------------------------------------------------------------------
 
-_ROWS_OF_CSR = When(
+_LEADING = When(
     "axis = 0, mode other than raise", lambda v: v["axis"] == 0 and v["mode"] != "raise"
 )
 
 
-@rule("take", [CSR, DEFAULT], CSR, when=_ROWS_OF_CSR, traced=False)
+@rule("take", [CSR, DEFAULT], CSR, when=_LEADING, traced=False)
 def _take_of_csr(x: CSRNDArray, indices: NDArray, **attributes: Any) -> NDArray:
     """Some rows of the matrix."""
     numbers = indices.asnumpy().astype(np.int64).reshape(-1)
     height = x.shape[0]
     wraps = attributes["mode"] == "wrap"
     rows = numbers % height if wraps else np.clip(numbers, 0, height - 1)
-    return CSRNDArray(rows_of_csr(x, rows))
+    return CSRNDArray(x.csr.rows_at(rows))
 
 
-def rows_of_csr(x: CSRNDArray, rows: np.ndarray) -> Any:
-    """The components of some rows of a matrix, which may repeat."""
-    csr = x.parts()
-    lengths = np.diff(csr.indptr)[rows]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-    places = np.repeat(csr.indptr[:-1][rows], lengths) + within
-    return csr_from(csr.data[places], csr.indices[places], starts, (len(rows), x.shape[1]))
-
-
-class _Lookup(so.autograd.Function):
-    """Rows of an array of any rank, whose gradient stores these rows."""
-
-    def __init__(self, rows: Any) -> None:
-        super().__init__()
-        self._rows, self._height = rows, 0
-
-    def forward(self, *inputs: Any) -> Any:
-        self._height = inputs[0].shape[0]
-        return so.nd.take(inputs[0], self._rows, fill_value=0.0)
-
-    def backward(self, *cotangents: Any) -> Any:
-        return so.nd.add_rows(cotangents[0], self._rows, height=self._height, sparse=True)
-
-
-def looked_up(table: NDArray, numbers: NDArray, mode: str = "clip") -> NDArray:
+def looked_up(table: NDArray, indices: NDArray, mode: str = "clip") -> NDArray:
     """Rows of a table, whose gradient stores the rows that were looked up."""
     height = table.shape[0]
-    ids = numbers.asnumpy()
-    whole = ids.astype(np.int64) % height if mode == "wrap" else np.clip(ids, 0, height - 1)
-    rows = jnp.asarray(whole.astype(np.int32))
-    stored = table.stored
-    if stored.type.kind.value == "selected_rows" or is_computed(stored):
-        return NDArray(so.nd.take(stored, rows, fill_value=0.0))
-    if table.ndim == 2:
-        return NDArray(so.nd.lookup_table(stored, rows, sparse=True))
-    return NDArray(_Lookup(rows)(stored))
+    ids = indices.asnumpy()
+    numbers = ids.astype(np.int64) % height if mode == "wrap" else np.clip(ids, 0, height - 1)
+    flat, stored = numbers.astype(np.int64).reshape(-1), table.stored
+    if holds_rows(stored) or (so.autograd.is_recording() and is_marked(stored)):
+        once, flat = distinct(flat, height)
+        stored = taken(stored, padded_rows(once, height))
+    places = jnp.asarray(flat.astype(np.int32).reshape(ids.shape))
+    return NDArray(so.nd.take(stored, places, fill_value=0.0))
 
 
+_TABLE = f"{DEFAULT}|{ROW_SPARSE}"
 _IS_SPARSE_GRAD = When("sparse_grad", lambda values: bool(values["sparse_grad"]))
 
 
 @rule("Embedding", [DEFAULT, ROW_SPARSE], DEFAULT)
+@rule("_contrib_SparseEmbedding", [DEFAULT, _TABLE], DEFAULT, gradients={1: ROW_SPARSE}, dense=True)
 @rule(
     "Embedding",
-    [DEFAULT, f"{DEFAULT}|{ROW_SPARSE}"],
+    [DEFAULT, _TABLE],
     DEFAULT,
     when=_IS_SPARSE_GRAD,
     gradients={1: ROW_SPARSE},
     dense=True,
 )
 def _embedding(data: NDArray, weight: NDArray, **attributes: Any) -> NDArray:
-    """The rows of a table; by ``sparse_grad`` its gradient stores these rows."""
+    """The rows of a table, whose gradient stores these rows if it is to be sparse."""
     del attributes
     return looked_up(weight, data)
 
 
-@rule(
-    "_contrib_SparseEmbedding",
-    [DEFAULT, f"{DEFAULT}|{ROW_SPARSE}"],
-    DEFAULT,
-    gradients={1: ROW_SPARSE},
-    dense=True,
-)
-def _sparse_embedding(data: NDArray, weight: NDArray, **attributes: Any) -> NDArray:
-    """The rows of a table, whose gradient stores these rows."""
-    del attributes
-    return looked_up(weight, data)
-
-
-_ROWS = When("axis = 0, mode other than raise", lambda v: v["axis"] == 0 and v["mode"] != "raise")
-
-
-@rule("take", [ROW_SPARSE, DEFAULT], DEFAULT, when=_ROWS, gradients={0: ROW_SPARSE})
+@rule("take", [ROW_SPARSE, DEFAULT], DEFAULT, when=_LEADING, gradients={0: ROW_SPARSE})
 def _take_of_rows(x: RowSparseNDArray, indices: NDArray, **attributes: Any) -> NDArray:
     """Some rows, whose gradient stores these rows."""
     return looked_up(x, indices, attributes["mode"])
@@ -218,8 +176,3 @@ def _where(condition: CSRNDArray, x: NDArray, y: NDArray, **attributes: Any) -> 
     """Entries of one array where the stored entries of a csr array are nonzero."""
     dense = so.NDArray(condition.csr.to_dense())
     return NDArray(find("where").function(dense, x.inner, y.inner, **attributes))
-
-
-def values_of(some: Any) -> Any:
-    """The values of stored rows, with surplus ones."""
-    return some.values if isinstance(some, SelectedRows) else some

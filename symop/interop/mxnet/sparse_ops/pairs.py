@@ -16,24 +16,23 @@ from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import (
     CSRNDArray,
     RowSparseNDArray,
-    wrapped,
 )
-from symop.interop.mxnet.sparse_ops.elementwise import applied
 from symop.interop.mxnet.sparse_parts import Csr, csr_from, row_numbers, rows_from, starts_of
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, rule
 
 _ANY_SPARSE = f"{ROW_SPARSE}|{CSR}"
-
-
-def whole(x: NDArray) -> so.NDArray:
-    """The dense array of any array, recorded if that is."""
-    return x.dense()
+_ANY = f"{DEFAULT}|{_ANY_SPARSE}"
 
 
 def on_dense(name: str, *arrays: NDArray, **attributes: Any) -> NDArray:
-    """The operator on dense arrays: its result is dense in MXNet, too."""
+    """The operator on dense arrays of one shape: its result is dense in MXNet, too."""
     _require_alike(name, arrays)
-    found = find(name).function(*map(whole, arrays), **attributes)
+    return _of_whole(name, *arrays, **attributes)
+
+
+def _of_whole(name: str, *arrays: NDArray, **attributes: Any) -> NDArray:
+    """The operator on dense arrays."""
+    found = find(name).function(*[one.dense() for one in arrays], **attributes)
     return NDArray(found[0] if isinstance(found, (tuple, list)) else found)
 
 
@@ -52,7 +51,7 @@ def _sum(x: RowSparseNDArray, y: RowSparseNDArray, **attributes: Any) -> NDArray
     """The sum, with the rows of both."""
     del attributes
     _require_alike("elemwise_add", (x, y))
-    return _with_rows(so.nd.add(x.stored, y.stored))
+    return RowSparseNDArray(so.nd.add(x.stored, y.stored))
 
 
 @rule("elemwise_sub", [ROW_SPARSE, ROW_SPARSE], ROW_SPARSE, gradients={0: "same", 1: "same"})
@@ -60,7 +59,7 @@ def _difference(x: RowSparseNDArray, y: RowSparseNDArray, **attributes: Any) -> 
     """The difference, with the rows of both."""
     del attributes
     _require_alike("elemwise_sub", (x, y))
-    return _with_rows(so.nd.subtract(x.stored, y.stored))
+    return RowSparseNDArray(so.nd.subtract(x.stored, y.stored))
 
 
 @rule(
@@ -72,11 +71,7 @@ def _product(x: NDArray, y: NDArray, **attributes: Any) -> NDArray:
     """The product, with the rows of the sparse factors."""
     del attributes
     _require_alike("elemwise_mul", (x, y))
-    return _with_rows(so.nd.multiply(x.stored, y.stored))
-
-
-def _with_rows(found: so.NDArray) -> RowSparseNDArray:
-    return RowSparseNDArray(found)
+    return RowSparseNDArray(so.nd.multiply(x.stored, y.stored))
 
 
 @rule("add_n", [f"{ROW_SPARSE}*"], ROW_SPARSE, gradients={})
@@ -84,7 +79,7 @@ def _total(*arrays: RowSparseNDArray, **attributes: Any) -> NDArray:
     """The sum, with the rows of all."""
     del attributes
     _require_alike("add_n", arrays)
-    return _with_rows(so.nd.add_n(*[one.stored for one in arrays]))
+    return RowSparseNDArray(so.nd.add_n(*[one.stored for one in arrays]))
 
 
 @rule("add_n", [f"{DEFAULT}|{ROW_SPARSE}|{CSR}*"], DEFAULT)
@@ -104,6 +99,8 @@ def _of_union(name: str, x: RowSparseNDArray, y: RowSparseNDArray, **attributes:
 
 def _at(x: NDArray, rows: np.ndarray) -> Any:
     """Some rows of an array, zeros where they are not stored."""
+    if isinstance(x, CSRNDArray):
+        return x.csr.rows_at(rows).to_dense()
     value = x.rows if isinstance(x, RowSparseNDArray) else x.inner.value
     host = np.asarray(rows)
     if not isinstance(value, SelectedRows):
@@ -127,7 +124,7 @@ def applied_pair(name: str, arrays: Any, attributes: Any) -> Any:
         )
 
 
-@rule("_scatter_elemwise_div", [ROW_SPARSE, f"{DEFAULT}|{ROW_SPARSE}"], ROW_SPARSE, traced=False)
+@rule("_scatter_elemwise_div", [ROW_SPARSE, _ANY], ROW_SPARSE, traced=False)
 def _scattered_quotient(x: RowSparseNDArray, y: NDArray, **attributes: Any) -> NDArray:
     """The quotient in the rows that ``x`` stores."""
     _require_alike("_scatter_elemwise_div", (x, y))
@@ -157,7 +154,9 @@ def _csr_union(name: str, x: CSRNDArray, y: CSRNDArray, **attributes: Any) -> ND
 
 def _positions(csr: Csr) -> np.ndarray:
     """The stored positions as numbers in row-major order."""
-    numbers: np.ndarray = csr.host_rows.astype(np.int64) * max(csr.shape[1], 1) + csr.columns
+    numbers: np.ndarray = (
+        csr.pattern.host_rows.astype(np.int64) * max(csr.shape[1], 1) + csr.columns
+    )
     return numbers
 
 
@@ -199,7 +198,9 @@ def _csr_scaled(name: str, x: CSRNDArray, y: NDArray) -> NDArray:
         one not in (1, length) for one, length in zip(other.shape, x.shape, strict=True)
     ):
         raise MXNetError(f"broadcast_{name}: {y.shape} must broadcast to {x.shape}")
-    data = _beside(name, x.csr.data, other.astype(x.dtype), x.csr.rows, x.csr.places)
+    data = _beside(
+        name, x.csr.data, other.astype(x.dtype), x.csr.pattern.rows, x.csr.pattern.places
+    )
     return CSRNDArray(x.csr.with_data(data))
 
 
@@ -225,4 +226,10 @@ def _csr_quotient(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
     return _csr_scaled("div", x, y)
 
 
-__all__ = ["applied", "on_dense", "whole", "wrapped"]
+# Layers ----------------------------------------------------------------------------------------
+
+_ROWS = f"{DEFAULT}|{ROW_SPARSE}"
+for _stypes in ([DEFAULT, _ROWS, _ROWS], [DEFAULT, ROW_SPARSE]):
+    rule("FullyConnected", _stypes, DEFAULT)(functools.partial(_of_whole, "FullyConnected"))
+for _name in ("LinearRegressionOutput", "LogisticRegressionOutput", "MAERegressionOutput"):
+    rule(_name, [DEFAULT, CSR], DEFAULT)(functools.partial(_of_whole, _name))

@@ -1,14 +1,21 @@
 """Rules of ``dot``: products of csr matrices, whose cost is that of the stored entries."""
 
+import functools
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 import symop as so
+from registry.values import SelectedRows
+from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, as_stored, wrapped
-from symop.interop.mxnet.sparse_ops.elementwise import is_computed, is_recorded
-from symop.interop.mxnet.sparse_ops.pairs import whole
+from symop.interop.mxnet.sparse_ops.elementwise import is_recorded
+from symop.interop.mxnet.sparse_parts import Csr
+from symop.interop.mxnet.sparse_rows import holds_rows, is_marked, rows_of
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
 _ROWS = f"{DEFAULT}|{ROW_SPARSE}"
@@ -29,8 +36,11 @@ _LEFT = When(
 )
 _INTO_CSR = When("no transposes", lambda v: _transposes(v) == (False, False) and _asks(v, CSR))
 _DENSE_CSR = When(
-    "forward_stype = default, no transpose_a",
-    lambda v: not v["transpose_a"] and v.get("forward_stype") == DEFAULT,
+    "forward_stype = default or transpose_b, no transpose_a",
+    lambda v: (
+        not v["transpose_a"]
+        and (v.get("forward_stype") == DEFAULT or (v["transpose_b"] and _asks(v, DEFAULT)))
+    ),
 )
 _ASKED = When("forward_stype is sparse", lambda v: v.get("forward_stype") not in (None, DEFAULT))
 
@@ -56,14 +66,88 @@ class _ToFactor(so.autograd.Function):
         return so.nd.matmul(cotangents[0], so.nd.permute_dims(table, axes=(1, 0))), None
 
 
+class _Product(so.autograd.Function):
+    """The product of a csr matrix and a table; its gradient stores the rows that columns name."""
+
+    def __init__(self, csr: Csr, *, is_dense: bool) -> None:
+        """``is_dense`` tells whether the gradient is dense."""
+        super().__init__()
+        self._csr, self._is_dense = csr, is_dense
+
+    def forward(self, *inputs: Any) -> Any:
+        made = _multiplied(self._csr, inputs[0])
+        _ = self._csr.pattern.named  # the host sorts columns while the device multiplies
+        return made
+
+    def backward(self, *cotangents: Any) -> Any:
+        found = _transposed(self._csr, cotangents[0])
+        return so.nd.get_tensor_from_selected_rows(found) if self._is_dense else found
+
+
+class _Transposed(so.autograd.Function):
+    """The product of a transposed csr matrix and a matrix; it stores the rows of its columns."""
+
+    takes_rows = True
+
+    def __init__(self, csr: Csr) -> None:
+        super().__init__()
+        self._csr = csr
+
+    def forward(self, *inputs: Any) -> Any:
+        return _added_up(self._csr, inputs[0])
+
+    def backward(self, *cotangents: Any) -> Any:
+        return _product(self._csr, cotangents[0])
+
+
+def _product(csr: Csr, table: so.NDArray) -> so.NDArray:
+    """The product of a csr matrix and a table, dense or row-sparse."""
+    if not (so.autograd.is_recording() and table.is_recorded):
+        return _multiplied(csr, table)
+    # Gradients of what computed the table are dense.
+    is_dense = not (holds_rows(table) or is_marked(table))
+    result: so.NDArray = _Product(csr, is_dense=is_dense)(table)
+    return result
+
+
+def _transposed(csr: Csr, matrix: so.NDArray) -> so.NDArray:
+    """The product of a transposed csr matrix and a dense matrix, row-sparse."""
+    if so.autograd.is_recording() and matrix.is_recorded:
+        result: so.NDArray = _Transposed(csr)(matrix)
+        return result
+    return _added_up(csr, matrix)
+
+
+def _multiplied(csr: Csr, table: so.NDArray) -> so.NDArray:
+    pattern, values = csr.pattern, table.value
+    if isinstance(values, SelectedRows):
+        values, places = rows_of(table, pattern.named.rows), pattern.named.places
+    else:
+        places = pattern.places
+    return eager(_gathered(csr.data, values, pattern.rows, places, pattern.shape[0]))
+
+
+def _added_up(csr: Csr, matrix: so.NDArray) -> so.NDArray:
+    pattern, (rows, places) = csr.pattern, csr.pattern.named
+    sums = _gathered(csr.data, matrix.value, places, pattern.rows, len(rows))
+    return eager(SelectedRows(rows, sums, pattern.shape[1]))
+
+
+@functools.partial(jax.jit, static_argnums=4)
+def _gathered(data: Any, values: Any, rows: Any, places: Any, height: int) -> jax.Array:
+    """The sums of ``data`` times the rows of ``values`` at ``places``, at each of ``rows``."""
+    if not values.shape[0]:
+        return jnp.zeros((height, values.shape[1]), data.dtype)
+    terms = data[:, None] * values.at[places].get(mode="fill", fill_value=0)
+    return jnp.zeros((height, values.shape[1]), terms.dtype).at[rows].add(terms, mode="drop")
+
+
 @rule("dot", [CSR, _ROWS], DEFAULT, when=_PLAIN, gradients={1: ROW_SPARSE}, of_csr=True)
 def _csr_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
     """The product; the gradient of the second factor stores the rows that columns name."""
     del attributes
     _require_matrices(x, y, (x.shape[1], y.shape[0]))
-    rows = _rows_at(_as_matrix(y), x.csr.places)
-    terms = so.nd.multiply(_column(x), rows)
-    found = so.nd.add_rows(terms, x.csr.rows, height=x.shape[0])
+    found = _product(x.csr, _as_matrix(y))
     if is_recorded(x):
         table = y.dense() if isinstance(y, RowSparseNDArray) else _as_matrix(y)
         found = so.nd.add(found, _ToFactor(tuple(found.shape))(x.stored, table))
@@ -71,22 +155,7 @@ def _csr_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
 
 
 def _as_matrix(y: NDArray) -> so.NDArray:
-    return y.stored if y.ndim == 2 else so.nd.reshape(whole(y), (-1, 1))
-
-
-def _rows_at(table: so.NDArray, places: Any) -> so.NDArray:
-    """Rows of a table, whose gradient stores these rows; zeros for rows it does not store."""
-    # Gradients of what computed the table are dense.
-    if table.type.kind.value == "selected_rows" or is_computed(table):
-        result: so.NDArray = so.nd.take(table, places, fill_value=0.0)
-    else:
-        result = so.nd.lookup_table(table, places, sparse=True)
-    return result
-
-
-def _column(x: CSRNDArray) -> so.NDArray:
-    """The stored entries as a column."""
-    return so.NDArray(x.csr.data.reshape(-1, 1))
+    return y.stored if y.ndim == 2 else so.nd.reshape(y.dense(), (-1, 1))
 
 
 def _stype_of_transposed(values: Values) -> str:
@@ -98,9 +167,9 @@ def _csr_transposed_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray
     """The product of the transposed matrix: it stores the rows that columns name."""
     _require_matrices(x, y, (x.shape[0], y.shape[0]))
     sparse = attributes.get("forward_stype") != DEFAULT
-    rows = so.nd.take(_as_matrix(y), x.csr.rows, fill_value=0.0)
-    terms = so.nd.multiply(_column(x), rows)
-    found = so.nd.add_rows(terms, x.csr.places, height=x.shape[1], sparse=sparse)
+    found = _transposed(x.csr, so.nd.reshape(y.dense(), (-1, 1)) if y.ndim == 1 else y.dense())
+    if not sparse:
+        found = so.nd.get_tensor_from_selected_rows(found)
     if y.ndim == 1:
         return _vector(found, sparse)
     return RowSparseNDArray(found) if sparse else NDArray(found)
@@ -108,7 +177,7 @@ def _csr_transposed_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray
 
 def _vector(found: so.NDArray, sparse: bool) -> NDArray:
     """A column as a vector."""
-    made = NDArray(so.nd.reshape(whole(wrapped(found)), (-1,)))
+    made = NDArray(so.nd.reshape(wrapped(found).dense(), (-1,)))
     return as_stored(made, ROW_SPARSE) if sparse else made
 
 
@@ -124,9 +193,10 @@ def _dot_csr(x: NDArray, y: CSRNDArray, **attributes: Any) -> NDArray:
     turned = attributes["transpose_b"]
     height, width = y.shape[::-1] if turned else y.shape
     _require_matrices(x, y, (x.shape[-1], height))
-    rows, columns = (y.csr.places, y.csr.rows) if turned else (y.csr.rows, y.csr.places)
+    rows, columns = map(jnp.asarray, (y.csr.pattern.rows, y.csr.pattern.places))
+    rows, columns = (columns, rows) if turned else (rows, columns)
     taken = so.nd.take(so.nd.permute_dims(x.inner, axes=(1, 0)), rows, fill_value=0.0)
-    terms = so.nd.multiply(_column(y), taken)
+    terms = so.nd.multiply(eager(y.csr.data[:, None]), taken)
     found = so.nd.add_rows(terms, columns, height=width)
     return NDArray(so.nd.permute_dims(found, axes=(1, 0)))
 

@@ -1,11 +1,12 @@
 """Rules of sums, means and norms: their cost is that of the stored entries."""
 
+import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 import symop as so
-from registry.values import SelectedRows
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import (
@@ -14,7 +15,8 @@ from symop.interop.mxnet.sparse_arrays import (
     RowSparseNDArray,
     whole,
 )
-from symop.interop.mxnet.sparse_ops.elementwise import is_recorded
+from symop.interop.mxnet.sparse_parts import row_values
+from symop.interop.mxnet.sparse_rows import stored_at, taken
 from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, Values, When, rule
 
 
@@ -39,7 +41,12 @@ _NORM_OVER_ONE = When(
 
 def _summed(x: CSRNDArray, data: Any, axis: int) -> Any:
     """The sums of entries over the rows or over the columns."""
-    places, length = (x.csr.places, x.shape[1]) if axis == 0 else (x.csr.rows, x.shape[0])
+    pattern = x.csr.pattern
+    return _added(data, pattern.places if axis == 0 else pattern.rows, x.shape[1 - axis])
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _added(data: Any, places: Any, length: int) -> jax.Array:
     return jnp.zeros((length,), data.dtype).at[places].add(data, mode="drop")
 
 
@@ -66,11 +73,10 @@ def _norm(x: BaseSparseNDArray, **attributes: Any) -> NDArray:
     """The root of the sum of squares."""
     del attributes
     if isinstance(x, CSRNDArray):
-        data = x.csr.data
+        data = jnp.asarray(x.csr.parts().data)
     else:
         assert isinstance(x, RowSparseNDArray)
-        rows = x.rows
-        data = jnp.asarray(rows.values if isinstance(rows, SelectedRows) else rows)
+        data = jnp.asarray(row_values(x.rows))  # surplus ones need not be zero
     return _made(jnp.sqrt(jnp.sum(jnp.square(data))).reshape(1))
 
 
@@ -108,20 +114,10 @@ def _square_sum(x: RowSparseNDArray, **attributes: Any) -> NDArray:
         found = NDArray(find("_square_sum").function(x.dense(), **attributes))
         sparse = axis == 1 and keepdims
         return RowSparseNDArray(found.inner) if sparse and x.is_full else found
-    squares = so.nd.square(x.stored)
-    total = so.nd.sum_to(squares, shape=(1, x.shape[1]) if axis == 0 else (x.shape[0], 1))
+    squares = so.nd.square(taken(x.stored, x.numbers))
+    sums = so.nd.sum(squares, axis=axis, keepdims=keepdims)
     if axis == 0:
-        return NDArray(total if keepdims else total.reshape((-1,)))
-    if not keepdims:
-        return NDArray(total.reshape((-1,)))
-    return _row_sums(x, squares)
-
-
-def _row_sums(x: RowSparseNDArray, squares: so.NDArray) -> NDArray:
-    """The sum of each stored row, as a row-sparse column."""
-    rows = x.rows
-    assert isinstance(rows, SelectedRows)
-    places = jnp.asarray(rows.rows)
-    values = so.nd.take(squares if is_recorded(x) else squares.detach(), places, fill_value=0.0)
-    sums = so.nd.sum(values, axis=1, keepdims=True)
-    return RowSparseNDArray(so.nd.add_rows(sums, places, height=x.shape[0], sparse=True))
+        return NDArray(sums)
+    if keepdims:
+        return RowSparseNDArray(stored_at(sums, x.numbers, x.shape[0]))
+    return NDArray(so.nd.add_rows(sums, jnp.asarray(x.numbers), height=x.shape[0]))
