@@ -19,6 +19,7 @@ from registry.operator.operator import Operator
 from registry.table import get
 from registry.tuning import present
 from registry.types import Shape, VarType, is_symbolic
+from symop.graph.algebra import exchanged
 from symop.graph.emission import named
 from symop.graph.nodes import Node, by_age, copied_origin, topological
 from symop.graph.policies import scope_of
@@ -297,10 +298,9 @@ def _arranged(node: Node) -> tuple[Node, bool] | None:
     """Returns the operand of a transpose or of a reshape of a vector, and whether it turns that."""
     if not isinstance(node.op, Operator):
         return None
-    if node.op.name == "permute_dims" and node.type.ndim > 1:
-        n = node.type.ndim
-        axes = [axis % n for axis in node.op.attribute_dict(node.attributes)["axes"]]
-        return (node.operands[0], True) if axes == [*range(n - 2), n - 1, n - 2] else None
+    inner = exchanged(node)
+    if inner is not None:
+        return inner, True
     if node.op.name == "reshape" and node.type.ndim == 2:
         inner = node.operands[0]
         shape = node.type.shape
