@@ -140,8 +140,8 @@ class Runner:
         self._draws = self._schedule.draws if self._schedule.needs_key else 0
         self._written, self._read, self._read_names = written, read, set(read)
         self._all_written = bool(changed) and len(written) == len(changed)
-        # After a run of the same kind, its results are all the input needed besides the feed.
-        alone = self._all_written and not (read or self._draws)
+        # After a run of the same kind, the scope has all the input needed besides the feed.
+        alone = self._all_written and not self._draws
         self._steady = self._updated if alone else _NEVER
         self._careful = False
         self._rows = any(one.type.kind is not VarKind.LOD_TENSOR for one in graph.outputs)
@@ -220,8 +220,10 @@ class Runner:
                         raise ChangedError  # a signal handler interrupts another run
                     cell.given = operands
                     last = cell.last  # a change by a handler from here on empties ``given``
-                    if scope.ready is not steady:
+                    rest = scope.rest
+                    if scope.ready is not steady or rest is None:
                         raise ChangedError
+                    operands += rest
                     before = last[0]
                     operands[0] = before[0]  # an error if either was emptied
                     donate(last.extend, operands)
@@ -294,6 +296,8 @@ class Runner:
                 home = scope.cell.last
         written, rest = self._kept_values(program)
         _fill(operands, [[_as_given(one) for one in written], *feed.values(), *rest, *key])
+        if self._updated:
+            scope.keep(rest, operands)
         # JAX warns about donated values that have no memory yet.
         keeping = any(map(_has_no_room, written))
         try:

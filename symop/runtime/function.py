@@ -501,9 +501,12 @@ def require_whole(name: str, dtype: DType, value: np.ndarray) -> None:
     """
     if not is_integer(dtype) or not value.size or value.dtype == dtype:
         return
+    least, most = integer_limits(dtype)
+    # One pass over their bits suffices where no number is negative, as is common.
+    if value.dtype.kind in "iu" and 0 <= int(np.bitwise_or.reduce(value, axis=None)) <= most:
+        return
     if not is_exact(value.dtype):
         raise FeedError(f"{name}: whole numbers must be fed, got {value.dtype.name}")
-    least, most = integer_limits(dtype)
     if not is_boolean(value.dtype) and not least <= value.min() <= value.max() <= most:
         raise FeedError(
             f"{name}: numbers must fit {dtype.name}, got {value.min()} to {value.max()}"

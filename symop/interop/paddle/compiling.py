@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import symop as so
@@ -117,6 +116,7 @@ class Compiled:
     def __init__(self, translated: Translated, scope: Any) -> None:
         """Makes a program of a graph; its values are those of ``scope``."""
         self._forms = [_fetched(one) for one in translated.fetched]
+        self._is_plain = all(isinstance(one, Symbol) for one in self._forms)
         fetched = [leaf for one in self._forms for leaf in leaves(one)]
         self._fixed = {i: one for i, one in enumerate(fetched) if not isinstance(one, Symbol)}
         self._constants = {
@@ -158,12 +158,17 @@ class Compiled:
     def __call__(self, feed: Mapping[str, Any]) -> list[Any]:
         """Runs the program and returns the fetched values."""
         given = {name: feed[name] for name in self._fed}
-        results = list(self.program.run(given)) if self.program is not None else []
+        results = self.program.run(given) if self.program is not None else []
         for name, value in self._constants.items():
             self._scope[name] = value
-        first = len(results) - len(self._created)
-        for name, value in zip(self._created, results[first:], strict=True):
-            self._scope[name] = value
+        if self._created:
+            first = len(results) - len(self._created)
+            self._scope.update(zip(self._created, results[first:], strict=True))
+            del results[first:]
+        return results if self._is_plain else self._formed(results)
+
+    def _formed(self, results: Sequence[Any]) -> list[Any]:
+        """Returns the fetched values, given the computed ones among their arrays."""
         computed = iter(results)
         count = sum(len(leaves(one)) for one in self._forms)
         supply = iter(
@@ -183,37 +188,32 @@ def fed(name: str, value: Any) -> dict[str, Any]:
     Args:
         name: the variable.
         value: an array, a ``LoDTensor``, or an array and a list of lengths for each level.
-
-    Raises:
-        PaddleError: an integer does not fit into the integers of JAX.
     """
     if isinstance(value, tuple):
         value = so.LoDTensor.from_lengths(value[0], value[1])
     if not isinstance(value, so.LoDTensor):
-        return {name: _array(name, value)}
+        return {name: _array(value)}
     offsets = {f"{name}{OFFSETS}{i}": np.asarray(one, np.int32) for i, one in enumerate(value.lod)}
-    return {name: _array(name, value.data), **offsets}
+    return {name: _array(value.data), **offsets}
 
 
-def _array(name: str, value: Any) -> Any:
-    if isinstance(value, jax.Array):
-        return value
-    array = np.asarray(value)
-    kind = jax.dtypes.canonicalize_dtype(array.dtype)
-    if np.issubdtype(kind, np.integer) and array.size:
-        limits = np.iinfo(kind)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise PaddleError(
-                f"feed: {name} must be within {limits.min} and {limits.max}, got {array.max()}; "
-                "jax_enable_x64 allows wider integers"
-            )
-    return jnp.asarray(array.astype(kind, copy=False))
+def _array(value: Any) -> Any:
+    """Returns an array of JAX as it is, and anything else as one of NumPy.
+
+    JAX narrows wide integers when the program runs, which rejects those that do not fit.
+    """
+    is_array = value.__class__ is np.ndarray or isinstance(value, jax.Array)
+    return value if is_array else np.asarray(value)
 
 
 def types_of(arrays: Mapping[str, Any], ragged: Mapping[str, Sequence[int]]) -> dict[str, Type]:
     """Returns the types of fed arrays, without those of offsets."""
     return {
-        name: Type(tuple(one.shape), np.dtype(one.dtype), tuple(ragged.get(name, ())))
+        name: Type(
+            tuple(one.shape),
+            np.dtype(jax.dtypes.canonicalize_dtype(one.dtype)),
+            tuple(ragged.get(name, ())),
+        )
         for name, one in arrays.items()
         if OFFSETS not in name
     }
