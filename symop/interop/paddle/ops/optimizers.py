@@ -1,7 +1,7 @@
 """Updates of parameters; learning rates have shape (1,).
 
-A gradient that holds rows alone updates the whole table like the dense gradient, unless the
-operator is lazy.
+A gradient that holds rows alone updates the whole table like the dense gradient, except where
+Paddle updates its rows alone: by ``sgd``, ``adagrad``, ``ftrl`` and ``adam`` in its lazy mode.
 """
 
 import inspect
@@ -93,11 +93,18 @@ def _is_in_place(call: Any) -> bool:
     return all(call.op.inputs.get(one) == call.op.outputs.get(other) for one, other in slots)
 
 
-def _named_rows(grad: Any, like: Any) -> Any:
-    """Returns where a gradient that holds rows has rows."""
-    ones = so.ones_like(like)
-    rows = so.merge_selected_rows(so.multiply(grad, 0.0))
-    return so.not_equal(so.momentum(ones, rows, ones, 0.0, mu=0.5, lazy=True)[1], 1.0)
+def _less_in_rows(table: Any, rows: Any, step: Any) -> Any:
+    """Returns ``table - step`` in the rows that ``rows`` names, and ``table`` elsewhere.
+
+    XLA computes an entrywise ``step`` in these rows alone.
+    """
+    still = so.multiply(rows, 0.0)
+    return so.momentum(table, still, step, 2.0, mu=0.5, lazy=True)[0]
+
+
+def _average_in_rows(old: Any, rows: Any, weight: Any) -> Any:
+    """Returns ``_average`` in the rows that ``rows`` names, each once, and ``old`` elsewhere."""
+    return so.sgd(_less_in_rows(old, rows, (1 - weight) * old), rows, weight - 1)
 
 
 @_update("ParamOut", ignored="multi_precision")
@@ -198,21 +205,17 @@ def adam(
     b1 = beta1 if Beta1Tensor is None else _rate(Beta1Tensor)
     b2 = beta2 if Beta2Tensor is None else _rate(Beta2Tensor)
     eps = epsilon if EpsilonTensor is None else _rate(EpsilonTensor)
-    grad = _dense(Grad)
-    moment1, moment2 = _average(Moment1, grad, b1), _average(Moment2, so.square(grad), b2)
+    is_lazy = lazy_mode and _holds_rows(Grad)
+    grad = so.merge_selected_rows(Grad) if is_lazy else _dense(Grad)
+    average = _average_in_rows if is_lazy else _average
+    moment1, moment2 = average(Moment1, grad, b1), average(Moment2, so.multiply(grad, grad), b2)
     powers = Beta1Pow * b1, Beta2Pow * b2
     used = powers if _holds_rows(Grad) and _is_in_place(call) else (Beta1Pow, Beta2Pow)
     left, root = 1 - _rate(used[0]), so.sqrt(1 - _rate(used[1]))
     eps = eps * root if scales_epsilon(call) else eps
     step = _rate(LearningRate) * root / left * moment1 / (so.sqrt(moment2) + eps)
-    results = [_moved(Param, step), moment1, moment2]
-    if lazy_mode and _holds_rows(Grad):
-        named = _named_rows(Grad, Param)
-        results = [
-            so.where(named, new, old)
-            for new, old in zip(results, (Param, Moment1, Moment2), strict=True)
-        ]
-    results += powers
+    new = _less_in_rows(Param, grad, step) if is_lazy else _moved(Param, step)
+    results = (new, moment1, moment2, *powers)
     return _unless(SkipUpdate, (Param, Moment1, Moment2, Beta1Pow, Beta2Pow), results)
 
 
@@ -243,9 +246,12 @@ def adamw(
     call: Any,
 ) -> Any:
     rate = LearningRate * lr_ratio
-    param = Param * (1 - _rate(rate) * coeff) if with_decay else Param
-    if with_decay and lazy_mode and _holds_rows(Grad):
-        param = so.where(_named_rows(Grad, Param), param, Param)
+    is_lazy = lazy_mode and _holds_rows(Grad)
+    decay = Param * (_rate(rate) * coeff) if with_decay else None
+    if decay is None:
+        param = Param
+    else:
+        param = _less_in_rows(Param, Grad, decay) if is_lazy else _moved(Param, decay)
     new = adam(
         param,
         Grad,
@@ -291,9 +297,9 @@ def adamax(
 
 @_update("ParamOut MomentOut", ignored="multi_precision")
 def adagrad(Param: Any, Grad: Any, Moment: Any, LearningRate: Any, *, epsilon: float = 1e-6) -> Any:
-    grad = _dense(Grad)
-    moment = Moment + so.square(grad)
-    return _moved(Param, _rate(LearningRate) * grad / (so.sqrt(moment) + epsilon)), moment
+    grad = so.merge_selected_rows(Grad)
+    moment = so.sgd(Moment, so.multiply(grad, grad), -1.0)
+    return so.sgd(Param, so.divide(grad, so.sqrt(moment) + epsilon), _rate(LearningRate)), moment
 
 
 @operator(outputs="ParamOut MomentOut")
@@ -364,18 +370,18 @@ def ftrl(
     l2: float = 0.0,
     lr_power: float = -0.5,
 ) -> Any:
-    grad, rate = _dense(Grad), _rate(LearningRate)
+    rate = _rate(LearningRate)
     l1, l2 = l1 + 1e-10, l2 + 1e-10  # as Paddle does
-    squared = SquaredAccumulator + so.square(grad)
+    if lr_power == -0.5:
+        states = SquaredAccumulator, LinearAccumulator
+        return tuple(so.ftrl(Param, Grad, *states, rate, l1=l1, l2=2 * l2, lazy=True))
+    grad = so.merge_selected_rows(Grad)
+    squared = so.sgd(SquaredAccumulator, so.multiply(grad, grad), -1.0)
     now, before = so.power(squared, -lr_power), so.power(SquaredAccumulator, -lr_power)
-    linear = LinearAccumulator + grad - (now - before) / rate * Param
+    moved = _less_in_rows(LinearAccumulator, grad, (now - before) / rate * Param)
+    linear = so.sgd(moved, grad, -1.0)
     param = (so.clip(linear, min=-l1, max=l1) - linear) / (now / rate + 2 * l2)
-    results = (so.cast(param, dtype=Param.dtype), squared, linear)
-    if not _holds_rows(Grad):
-        return results
-    named = _named_rows(Grad, Param)
-    old = (Param, SquaredAccumulator, LinearAccumulator)
-    return tuple(so.where(named, new, one) for new, one in zip(results, old, strict=True))
+    return _less_in_rows(Param, grad, Param - param), squared, linear
 
 
 @_update(
