@@ -441,12 +441,6 @@ def test_mistakes_are_told(fresh: Any, build: Any, message: str) -> None:
     assert fresh[0].current_block().idx == 0
 
 
-@pytest.mark.parametrize("name", ["IfElse", "DynamicRNN"])
-def test_layers_of_shrinking_batches_tell_what_to_use(name: str) -> None:
-    with pytest.raises(AttributeError, match="use "):
-        getattr(layers, name)
-
-
 def test_a_gradient_operator_with_a_block_is_not_made_from_a_call_alone() -> None:
     op = framework.OpDesc("while", {"X": ["x"]}, {"Out": ["x"]}, {"sub_block": 1})
     op.attr_types["sub_block"] = framework.AttrType.BLOCK

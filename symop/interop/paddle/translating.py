@@ -48,6 +48,8 @@ _READ_BEFORE_WRITTEN = frozenset(
         "while",
         "while_grad",
         "select_input",
+        "merge_lod_tensor",
+        "merge_lod_tensor_infer",
     }
 )
 """Operators whose inputs may be variables that only a sub-block writes, which may not have run."""

@@ -132,6 +132,7 @@ from symop.interop.paddle.static.layers.networks import (
     pool2d,
     prelu,
 )
+from symop.interop.paddle.static.layers.ranks import DynamicRNN, IfElse
 from symop.interop.paddle.static.layers.schedules import (
     autoincreased_step_counter,
     cosine_decay,
@@ -203,6 +204,8 @@ from symop.interop.paddle.static.parameters import create_global_var, create_par
 __all__ = [
     "Assert",
     "ConditionalBlock",
+    "DynamicRNN",
+    "IfElse",
     "Print",
     "StaticRNN",
     "Switch",
