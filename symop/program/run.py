@@ -118,6 +118,8 @@ class Runner:
         self._arguments = [n for n, one in block.variables.items() if one.role == "argument"]
         self._feeds = {n: self._own[n] for n in self._arguments if self._own[n] in needed}
         self._fed = tuple(self._feeds)
+        dtypes = {name: one.type.dtype for name, one in self._feeds.items()}
+        self._integers = {name: one for name, one in dtypes.items() if is_integer(one)}
         changed = [name for name, one in self._own.items() if one in new_of]
         written = [name for name in changed if self._own[name] in needed]
         # JAX reuses donated memory for the first results of the same type, so these results come in
@@ -368,8 +370,8 @@ class Runner:
         """
         if not isinstance(value, np.ndarray):
             self._require_still(jax.tree_util.tree_leaves(value))
-        elif name in self._feeds and is_integer(value.dtype):
-            require_whole(name, self._feeds[name].type.dtype, value)
+        elif name in self._integers and is_integer(value.dtype):
+            require_whole(name, self._integers[name], value)
 
     def _require_still(self, values: Sequence[Any]) -> None:
         """Rejects traced values if the program updates something.

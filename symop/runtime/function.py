@@ -502,9 +502,11 @@ def require_whole(name: str, dtype: DType, value: np.ndarray) -> None:
     if not is_integer(dtype) or not value.size or value.dtype == dtype:
         return
     least, most = integer_limits(dtype)
-    # One pass over their bits suffices where no number is negative, as is common.
-    if value.dtype.kind in "iu" and 0 <= int(np.bitwise_or.reduce(value, axis=None)) <= most:
-        return
+    if value.dtype.kind in "iu":
+        # Read as unsigned, negative numbers are large; commonly one pass suffices.
+        bits = value.view(f"u{value.dtype.itemsize}")
+        if bits.item(bits.argmax()) <= most:
+            return
     if not is_exact(value.dtype):
         raise FeedError(f"{name}: whole numbers must be fed, got {value.dtype.name}")
     if not is_boolean(value.dtype) and not least <= value.min() <= value.max() <= most:

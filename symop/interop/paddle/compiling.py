@@ -125,7 +125,7 @@ class Compiled:
         symbols = [one for one in fetched if isinstance(one, Symbol)]
         updates = {name: one for name, one in translated.updates.items() if isinstance(one, Symbol)}
         self._created: list[str] = []
-        self._fed: list[str] = []
+        self._fed: set[str] = set()
         self.program = self._of(symbols, updates, translated.variables, scope)
         self._scope = scope
 
@@ -152,12 +152,12 @@ class Compiled:
                 kept.append(output)
         program.outputs = kept
         program.scope = scope
-        self._fed = [one.name for one in program.inputs]
+        self._fed = {one.name for one in program.inputs}
         return program
 
     def __call__(self, feed: Mapping[str, Any]) -> list[Any]:
         """Runs the program and returns the fetched values."""
-        given = {name: feed[name] for name in self._fed}
+        given = feed if feed.keys() == self._fed else {name: feed[name] for name in self._fed}
         results = self.program.run(given) if self.program is not None else []
         for name, value in self._constants.items():
             self._scope[name] = value
@@ -182,28 +182,28 @@ def _fetched(value: Any) -> Any:
     return so.array_stack(value) if is_packed(value) else value
 
 
-def fed(name: str, value: Any) -> dict[str, Any]:
-    """Returns the arrays of one fed value: itself, and the offsets of its sequences.
+def fed(feed: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arrays of what is fed: values, and the offsets of their sequences.
+
+    Those of JAX stay as they are, and anything else becomes an array of NumPy. JAX narrows wide
+    integers when the program runs, which rejects those that do not fit.
 
     Args:
-        name: the variable.
-        value: an array, a ``LoDTensor``, or an array and a list of lengths for each level.
+        feed: by variable an array, a ``LoDTensor``, or an array and a list of lengths for each
+            level.
     """
-    if isinstance(value, tuple):
-        value = so.LoDTensor.from_lengths(value[0], value[1])
-    if not isinstance(value, so.LoDTensor):
-        return {name: _array(value)}
-    offsets = {f"{name}{OFFSETS}{i}": np.asarray(one, np.int32) for i, one in enumerate(value.lod)}
-    return {name: _array(value.data), **offsets}
-
-
-def _array(value: Any) -> Any:
-    """Returns an array of JAX as it is, and anything else as one of NumPy.
-
-    JAX narrows wide integers when the program runs, which rejects those that do not fit.
-    """
-    is_array = value.__class__ is np.ndarray or isinstance(value, jax.Array)
-    return value if is_array else np.asarray(value)
+    found: dict[str, Any] = {}
+    for name, value in feed.items():
+        if value.__class__ is np.ndarray or isinstance(value, jax.Array):
+            found[name] = value
+            continue
+        given = so.LoDTensor.from_lengths(*value) if isinstance(value, tuple) else value
+        if isinstance(given, so.LoDTensor):
+            for level, offsets in enumerate(given.lod):
+                found[f"{name}{OFFSETS}{level}"] = np.asarray(offsets, np.int32)
+            given = given.data
+        found[name] = given if isinstance(given, jax.Array) else np.asarray(given)
+    return found
 
 
 def types_of(arrays: Mapping[str, Any], ragged: Mapping[str, Sequence[int]]) -> dict[str, Type]:

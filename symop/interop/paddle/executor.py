@@ -135,10 +135,7 @@ class Executor:
             FeedError: an integer does not fit into the integers of JAX.
         """
         chosen = _program_of(program)
-        values = feed or {}
-        arrays = {
-            key: one for name, value in values.items() for key, one in fed(name, value).items()
-        }
+        arrays = fed(feed or {})
         names = [name_of(one) for one in fetch_list or ()]
         home = global_scope() if scope is None else scope
         known = self._known.setdefault(chosen, {})
