@@ -19,19 +19,20 @@ _MIXED = "multi_precision use_global_beta_pow min_row_size_to_use_multithread on
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _update(outputs: str, **settings: Any) -> Callable[[F], F]:
+def _update(
+    outputs: str, like: Callable[..., Any] | None = None, **settings: Any
+) -> Callable[[F], F]:
     """Defines an update, which may keep a copy of the parameter in single precision.
 
-    With the slot ``MasterParam``, that copy is updated and the parameter is its rounding.
+    With the slot ``MasterParam``, that copy is updated and the parameter is its rounding. An update
+    ``like`` another one also has the slots and attributes of that one.
     """
 
     def define(function: F) -> F:
-        signature = inspect.signature(function)
-        parameters = [*signature.parameters.values()]
-        first = next(
-            (i for i, one in enumerate(parameters) if one.kind is one.KEYWORD_ONLY), len(parameters)
-        )
-        extra = inspect.Parameter(
+        every = _parameters(like or function)
+        if like is not None:
+            every |= _parameters(function)
+        every["MasterParam"] = inspect.Parameter(
             "MasterParam", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any
         )
 
@@ -45,13 +46,18 @@ def _update(outputs: str, **settings: Any) -> Callable[[F], F]:
             values = (so.cast(new, dtype=Param.dtype), *states)
             return {**dict(zip(outputs.split(), values, strict=False)), "MasterParamOut": new}
 
-        every = [*parameters[:first], extra, *parameters[first:]]
-        updated.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+        signature = inspect.Signature(sorted(every.values(), key=lambda one: one.kind))
+        updated.__signature__ = signature  # type: ignore[attr-defined]
         updated.__name__ = function.__name__
         operator(outputs=f"{outputs} MasterParamOut", **settings)(updated)
         return function
 
     return define
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    named = inspect.signature(function).parameters
+    return {name: one for name, one in named.items() if one.kind is not one.VAR_KEYWORD}
 
 
 def _rate(learning_rate: Any) -> Any:
@@ -179,10 +185,10 @@ def _lars(
     return _moved(param, velocity), velocity
 
 
-@_update(
-    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
-    ignored=_MIXED,
-)
+_ADAM = "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut"
+
+
+@_update(_ADAM, ignored=_MIXED)
 def adam(
     Param: Any,
     Grad: Any,
@@ -219,57 +225,26 @@ def adam(
     return _unless(SkipUpdate, (Param, Moment1, Moment2, Beta1Pow, Beta2Pow), results)
 
 
-@_update(
-    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
-    ignored=_MIXED,
-)
+@_update(_ADAM, like=adam, ignored=_MIXED)
 def adamw(
     Param: Any,
     Grad: Any,
     LearningRate: Any,
-    Moment1: Any,
-    Moment2: Any,
-    Beta1Pow: Any,
-    Beta2Pow: Any,
-    Beta1Tensor: Any = None,
-    Beta2Tensor: Any = None,
-    EpsilonTensor: Any = None,
     SkipUpdate: Any = None,
     *,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
     lazy_mode: bool = False,
     lr_ratio: float = 1.0,
     coeff: float = 0.01,
     with_decay: bool = False,
-    call: Any,
+    **others: Any,
 ) -> Any:
-    rate = LearningRate * lr_ratio
-    is_lazy = lazy_mode and _holds_rows(Grad)
-    decay = Param * (_rate(rate) * coeff) if with_decay else None
-    if decay is None:
-        param = Param
-    else:
+    rate, param = LearningRate * lr_ratio, Param
+    if with_decay:
+        decay = Param * (_rate(rate) * coeff)
+        is_lazy = lazy_mode and _holds_rows(Grad)
         param = _less_in_rows(Param, Grad, decay) if is_lazy else _moved(Param, decay)
-    new = adam(
-        param,
-        Grad,
-        rate,
-        Moment1,
-        Moment2,
-        Beta1Pow,
-        Beta2Pow,
-        Beta1Tensor,
-        Beta2Tensor,
-        EpsilonTensor,
-        SkipUpdate,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        lazy_mode=lazy_mode,
-        call=call,
-    )
+    given = {"SkipUpdate": SkipUpdate, "lazy_mode": lazy_mode, **others}
+    new = adam(param, Grad, rate, **given)
     if SkipUpdate is None:
         return new
     return (so.where(so.reshape(SkipUpdate, shape=()), Param, new[0]), *new[1:])
@@ -384,10 +359,7 @@ def ftrl(
     return _less_in_rows(Param, grad, Param - param), squared, linear
 
 
-@_update(
-    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
-    ignored="multi_precision",
-)
+@_update(_ADAM, ignored="multi_precision")
 def lamb(
     Param: Any,
     Grad: Any,
