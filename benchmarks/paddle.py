@@ -11,6 +11,7 @@ import numpy as np
 import optax
 from measure import Figure, compare
 
+import symop as so
 from symop.interop import paddle
 from symop.interop.paddle import fluid
 
@@ -138,7 +139,7 @@ def sentences(count: int) -> Batch:
     lengths = RNG.integers(5, 30, count)
     ids = RNG.integers(0, 500, (lengths.sum(), 1))
     return {
-        "words": (ids, [lengths.tolist()]),
+        "words": so.LoDTensor.from_lengths(ids, [lengths]),
         "label": RNG.integers(0, 10, (count, 1)),
         "segments": np.repeat(np.arange(count), lengths),
     }
@@ -157,7 +158,7 @@ def text() -> Any:
 
 def text_in_jax(params: Any, batch: Batch) -> Any:
     """The text CNN on rows of all sentences."""
-    (ids,), segments, label = batch["words"], batch["segments"], batch["label"]
+    ids, segments, label = batch["words"], batch["segments"], batch["label"]
     x, count = params["table"][ids[:, 0]], len(label)
     same = (segments[1:] == segments[:-1])[:, None]
     edge = jnp.zeros((1, x.shape[1]))
@@ -269,8 +270,8 @@ def step(
     update = optax.adam(1e-3, eps_root=0.0) if is_adam else optax.sgd(RATE)
     trained = {key: one for key, one in kept.items() if key not in running}
     held: list[Any] = [({key: kept[key] for key in running}, trained, update.init(trained))]
-    # Both are fed arrays of NumPy; the lengths of sentences are for Paddle's program alone.
-    given = {key: one[:1] if isinstance(one, tuple) else one for key, one in batch.items()}
+    # Both are fed arrays of NumPy; the offsets of sentences are for Paddle's program alone.
+    given = {k: v.data if isinstance(v, so.LoDTensor) else v for k, v in batch.items()}
 
     def one(state: Any, batch: Any) -> Any:
         still, params, moments = state

@@ -131,21 +131,23 @@ def at_each_opcode(action, check):
 
 
 class OfProgram:
-    """A program whose parameters are all the same number."""
+    """A program whose parameters are all the same number; it reads a rate, which it keeps."""
 
     def __init__(self):
         self.program = so.Program()
         self.x = self.program.data("x", (3,))
+        rate = self.program.state("rate", (), initial=1.0)
         for i in range(4):
             w = self.program.parameter(f"w{i}", (3,), initial=0.0)
-            self.program.update(w, w + self.x)
+            self.program.update(w, w + rate * self.x)
         self.feed = {"x": jnp.ones(3)}
 
     def step(self):
         self.program.run(self.feed)
 
     def numbers(self):
-        return [float(one[0]) for one in self.program.values().values()]
+        values = self.program.values()
+        return [float(values[one.name][0]) for one in self.program.parameters]
 
     def fails(self, value):
         self.program.run({"x": jnp.full(3, value)})
@@ -713,6 +715,30 @@ def test_a_handler_that_evaluates_or_reads_changes_no_run():
     signal.signal(signal.SIGALRM, handler)
     taken = taken_among_signals(step, lambda: count)
     assert set(made.numbers()) == {1.0 + taken}
+
+
+def test_a_handler_that_changes_what_a_step_reads_reaches_the_next_step():
+    made, rate, place, seen = OfProgram(), 1.0, 0, 1
+    made.step()
+
+    def handler():
+        nonlocal seen
+        seen += 1
+        if seen == place:
+            made.program.scope["rate"] = jnp.float32(place)
+
+    while seen >= place:
+        place, seen = place + 1, 0
+        (before,) = set(made.numbers())
+        with wherever_signals_come(handler):
+            made.step()
+        (after,) = set(made.numbers())
+        assert after - before in (rate, place)
+        rate = float(made.program.scope["rate"])
+        assert rate == place or seen < place
+        made.step()
+        assert set(made.numbers()) == {after + rate}
+    assert place > 10
 
 
 @pytest.mark.parametrize("door", [OfProgram, OfTrainer])

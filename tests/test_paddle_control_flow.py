@@ -1,6 +1,7 @@
 """Control flow of Paddle's programs, written as Paddle writes it, against plain JAX."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,7 +18,14 @@ from symop.interop.paddle import (
 from symop.interop.paddle.arrays import Elements
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.executor import Executor, Scope
-from symop.interop.paddle.framework import BlockDesc, OpDesc, ProgramDesc, VarDesc, VarKind
+from symop.interop.paddle.framework import (
+    BlockDesc,
+    OpDesc,
+    ProgramDesc,
+    VarDesc,
+    VarKind,
+    parse,
+)
 from symop.interop.paddle.translating import Translation
 from symop.interop.paddle.values import symbolic
 
@@ -1167,3 +1175,26 @@ def test_operators_that_are_refused_tell_why(name: str, reason: str) -> None:
     program.main.op(name, "X=x", "Out=y")
     with pytest.raises(PaddleError, match=f"{name}: .*{reason}"):
         program.environment(x=X)
+
+
+# Optimizers in branches --------------------------------------------------------------------------
+
+
+def test_optimizers_in_branches_update_as_in_paddle():
+    """Paddle 1.8.5 ran five steps of a branch with SGD and one with Adam."""
+    arrays = dict(np.load(Path(__file__).parent / "data/paddle/optimizers_in_branches.npz"))
+
+    def part(name):
+        return {
+            key.partition("|")[2]: one for key, one in arrays.items() if key.startswith(f"{name}|")
+        }
+
+    program = programs.Program(parse(arrays["program"].tobytes()))
+    scope, executor = Scope(), Executor()
+    scope.update(part("first"))
+    for i in range(5):
+        ((loss, expected),) = part(f"loss{i}").items()
+        (found,) = executor.run(program, part(f"feed{i}"), [loss], scope=scope)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for name, expected in part("last").items():
+        np.testing.assert_allclose(scope[name], expected, rtol=1e-5, atol=1e-6, err_msg=name)

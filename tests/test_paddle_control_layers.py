@@ -420,6 +420,17 @@ def loss_in_branch() -> Any:
     return nn.cond(layers.reduce_sum(x) > 0.0, inner, lambda: x)
 
 
+def loss_before_branch() -> Any:
+    x, w = given()
+    loss = layers.reduce_sum(layers.mul(x, w))
+
+    def inner() -> Any:
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        return loss
+
+    return nn.cond(loss > 0.0, inner, lambda: loss)
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -427,7 +438,8 @@ def loss_in_branch() -> Any:
         (bad_condition, "cond: the condition must be a boolean with one entry"),
         (bad_loop, "while_loop: body must return variables in the structure of loop_vars"),
         (bad_memory, "StaticRNN.memory: init must be given"),
-        (loss_in_branch, "must be those of the first block, got block 1"),
+        (loss_in_branch, "must be called outside of branches and loops, got block 1"),
+        (loss_before_branch, "must be called outside of branches and loops, got block 1"),
         (lambda: layers.switch_case(counter(1)[0], {}), "switch_case: functions must have"),
         (lambda: layers.case([]), "case: there must be pairs"),
         (lambda: layers.array_read(counter(1)[0], counter(1)[0]), "must be a tensor array"),
@@ -439,12 +451,6 @@ def test_mistakes_are_told(fresh: Any, build: Any, message: str) -> None:
     with pytest.raises(PaddleError, match=message):
         build()
     assert fresh[0].current_block().idx == 0
-
-
-@pytest.mark.parametrize("name", ["IfElse", "DynamicRNN"])
-def test_layers_of_shrinking_batches_tell_what_to_use(name: str) -> None:
-    with pytest.raises(AttributeError, match="use "):
-        getattr(layers, name)
 
 
 def test_a_gradient_operator_with_a_block_is_not_made_from_a_call_alone() -> None:

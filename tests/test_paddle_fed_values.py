@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from registry.errors import FeedError
 from symop.interop.paddle import specializing
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.executor import Executor, Scope
@@ -206,3 +207,17 @@ def test_dynamic_rnn_steps():
     np.testing.assert_array_equal(back.data, data)
     np.testing.assert_array_equal(back.lod[0], [0, 2, 3, 6])
     np.testing.assert_array_equal(order.data, data[[3, 4, 5, 0, 1, 2]])
+
+
+@pytest.mark.parametrize("kind", ["sequence_mask", "cast"])
+def test_an_integer_that_does_not_fit_is_an_error(kind):
+    attrs = {"out_dtype": 3} if kind == "sequence_mask" else {"in_dtype": 3, "out_dtype": 5}
+    output = {"Y" if kind == "sequence_mask" else "Out": "m"}
+    one = program((kind, {"X": "n"}, output, attrs), lod=(), dense=[("n", [2], "int64")])
+    executor = Executor()
+    (found,) = executor.run(one, {"n": np.array([-1, 3])}, ["m"])
+    wanted = [[0, 0, 0], [1, 1, 1]] if kind == "sequence_mask" else [-1, 3]
+    np.testing.assert_array_equal(found, wanted)
+    for wide in ([0, 2**31], [-(2**31) - 1, 0]):
+        with pytest.raises(FeedError, match="n: numbers must fit int32"):
+            executor.run(one, {"n": np.array(wide)}, ["m"])

@@ -317,6 +317,32 @@ def test_gradients_of_every_order(fresh, function, reference, count):
         np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 0])
+def test_area_under_the_curve_of_all_and_of_the_latest_batches(fresh, steps):
+    scores, labels = fluid.data("scores", [None, 2]), fluid.data("labels", [None, 1], "int64")
+    found = layers.auc(scores, labels, num_thresholds=100, slide_steps=steps)
+    executor = fluid.Executor()
+    executor.run(fresh[1])
+    rng = np.random.default_rng(0)
+    batches = [(rng.integers(0, 100, 20) / 100 + 0.001, rng.integers(0, 2, 20)) for _ in range(3)]
+
+    def area(some):
+        values, classes = (np.concatenate(one) for one in zip(*some, strict=True))
+        more = values[classes == 1][:, None] - values[classes == 0]
+        return ((more > 0) + 0.5 * (more == 0)).mean()
+
+    for i, (values, classes) in enumerate(batches):
+        feed = {
+            "scores": np.stack([1 - values, values], axis=1).astype("float32"),
+            "labels": classes[:, None],
+        }
+        whole, latest = executor.run(fresh[0], feed, found[:2])
+        np.testing.assert_allclose(whole, [area(batches[: i + 1])], rtol=1e-5)
+        first = max(0, i + 1 - steps) if steps else 0
+        np.testing.assert_allclose(latest, [area(batches[first : i + 1])], rtol=1e-5)
+    assert [one.dtype for one in found[2]] == [np.int64] * 4
+
+
 def test_loss_must_have_one_entry():
     with pytest.raises(PaddleError, match="one entry"):
         fluid.append_backward(layers.square(fluid.data("x", [None, 3])))

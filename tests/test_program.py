@@ -534,6 +534,23 @@ class TestRunning:
         program.scope["w"] = np.array([5.0, 6.0], np.float32)
         np.testing.assert_array_equal(program.run(fetch=w), [10, 12])
 
+    def test_what_is_only_read_may_be_changed_between_runs(self):
+        program = so.Program()
+        w, rate = program.parameter("w", (2,), initial=1), program.state("rate", (), initial=2)
+        program.update(w, w * rate)
+        factor = program.clone(updates=False)
+        factor.update(factor["rate"], factor["rate"] + 1)
+        expected = 1.0
+        for now in (2, 2, 3, 3, 0.5):
+            program.scope["rate"] = jnp.float32(now)
+            for _ in range(3):
+                program.run()
+            expected *= now**3
+            np.testing.assert_array_equal(program.scope["w"], expected)
+        factor.run()
+        program.run()
+        np.testing.assert_array_equal(program.scope["w"], expected * 1.5)
+
     def test_evaluation_shares_the_parameters(self):
         program, loss = regression()
         evaluation = program.clone(updates=False)

@@ -118,6 +118,8 @@ class Runner:
         self._arguments = [n for n, one in block.variables.items() if one.role == "argument"]
         self._feeds = {n: self._own[n] for n in self._arguments if self._own[n] in needed}
         self._fed = tuple(self._feeds)
+        dtypes = {name: one.type.dtype for name, one in self._feeds.items()}
+        self._integers = {name: one for name, one in dtypes.items() if is_integer(one)}
         changed = [name for name, one in self._own.items() if one in new_of]
         written = [name for name in changed if self._own[name] in needed]
         # JAX reuses donated memory for the first results of the same type, so these results come in
@@ -140,8 +142,8 @@ class Runner:
         self._draws = self._schedule.draws if self._schedule.needs_key else 0
         self._written, self._read, self._read_names = written, read, set(read)
         self._all_written = bool(changed) and len(written) == len(changed)
-        # After a run of the same kind, its results are all the input needed besides the feed.
-        alone = self._all_written and not (read or self._draws)
+        # After a run of the same kind, the scope has all the input needed besides the feed.
+        alone = self._all_written and not self._draws
         self._steady = self._updated if alone else _NEVER
         self._careful = False
         self._rows = any(one.type.kind is not VarKind.LOD_TENSOR for one in graph.outputs)
@@ -220,8 +222,10 @@ class Runner:
                         raise ChangedError  # a signal handler interrupts another run
                     cell.given = operands
                     last = cell.last  # a change by a handler from here on empties ``given``
-                    if scope.ready is not steady:
+                    rest = scope.rest
+                    if scope.ready is not steady or rest is None:
                         raise ChangedError
+                    operands += rest
                     before = last[0]
                     operands[0] = before[0]  # an error if either was emptied
                     donate(last.extend, operands)
@@ -294,6 +298,8 @@ class Runner:
                 home = scope.cell.last
         written, rest = self._kept_values(program)
         _fill(operands, [[_as_given(one) for one in written], *feed.values(), *rest, *key])
+        if self._updated:
+            scope.keep(rest, operands)
         # JAX warns about donated values that have no memory yet.
         keeping = any(map(_has_no_room, written))
         try:
@@ -364,8 +370,8 @@ class Runner:
         """
         if not isinstance(value, np.ndarray):
             self._require_still(jax.tree_util.tree_leaves(value))
-        elif name in self._feeds and is_integer(value.dtype):
-            require_whole(name, self._feeds[name].type.dtype, value)
+        elif name in self._integers and is_integer(value.dtype):
+            require_whole(name, self._integers[name], value)
 
     def _require_still(self, values: Sequence[Any]) -> None:
         """Rejects traced values if the program updates something.

@@ -2,13 +2,14 @@
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from itertools import compress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import jax
 
 from registry.errors import BusyError
 from symop.runtime.array_store import Name, Stored
-from symop.runtime.donation import Cell, unpack
+from symop.runtime.donation import Cell, set_together, unpack
 from symop.runtime.memory import copy_array
 
 P = ParamSpec("P")
@@ -33,7 +34,7 @@ def _change(
                     "being set, got it in the middle"
                 )
             try:
-                self._changes, self.ready = True, None
+                self._changes, self.ready, self.rest = True, None, None
                 self.cell.given.clear()
                 return method(self, *args, **named)
             finally:
@@ -54,6 +55,7 @@ class Scope(MutableMapping[str, Any]):
     Attributes:
         names: the values that the last run updated.
         ready: ``names`` if a run can take the result of the last run directly, or None.
+        rest: what that run takes besides it and what is fed, or None if that is not known.
         cell: the result of the last run, whose state is the new values in the order of ``names``.
     """
 
@@ -65,6 +67,7 @@ class Scope(MutableMapping[str, Any]):
         "cell",
         "names",
         "ready",
+        "rest",
     )
 
     def __init__(self) -> None:
@@ -72,6 +75,7 @@ class Scope(MutableMapping[str, Any]):
         self.names: tuple[Name, ...] = ()
         self.cell = Cell()
         self.ready: tuple[Name, ...] | None = None
+        self.rest: tuple[Any, ...] | None = None
         self._values = Stored({}, {})
         self._entered: list[Any] | None = None
         self._changes = False
@@ -89,6 +93,15 @@ class Scope(MutableMapping[str, Any]):
             self._forget()
             self.names = names
         self.ready = names
+
+    def keep(self, rest: tuple[Any, ...], operands: list[Any]) -> None:
+        """Keeps what a run reads and does not update, for the next run of the same kind.
+
+        Nothing is kept if a change emptied ``operands``. One operation looks and sets, so that no
+        signal handler comes between.
+        """
+        with self.cell.lock:
+            set_together((self,), "rest", compress((rest,), (operands,)))
 
     def settled(self) -> dict[Name, Any]:
         """Returns all values."""

@@ -517,9 +517,14 @@ def require_whole(name: str, dtype: DType, value: np.ndarray) -> None:
     """
     if not is_integer(dtype) or not value.size or value.dtype == dtype:
         return
+    least, most = integer_limits(dtype)
+    if value.dtype.kind in "iu":
+        # Read as unsigned, negative numbers are large; commonly one pass suffices.
+        bits = value.view(f"u{value.dtype.itemsize}")
+        if bits.item(bits.argmax()) <= most:
+            return
     if not is_exact(value.dtype):
         raise FeedError(f"{name}: whole numbers must be fed, got {value.dtype.name}")
-    least, most = integer_limits(dtype)
     if not is_boolean(value.dtype) and not least <= value.min() <= value.max() <= most:
         raise FeedError(
             f"{name}: numbers must fit {dtype.name}, got {value.min()} to {value.max()}"

@@ -96,12 +96,13 @@ def _extension(block: Block, no_grad_set: Collection[Any]) -> "_Backward":
     """Starts an extension of a block by its own gradient operators.
 
     Raises:
-        PaddleError: the block is one that an operator runs.
+        PaddleError: the block, or that which layers append to, is one that an operator runs.
     """
-    if block.idx:
+    inner = block.idx or block.program.current_block().idx
+    if inner:
         raise PaddleError(
-            f"append_backward: variables must be those of the first block, got block {block.idx}; "
-            "call it after the branch or loop"
+            f"append_backward: it must be called outside of branches and loops, got block {inner}; "
+            "Paddle allows it in branches, and programs of Paddle that have it there run here"
         )
     block.program.gradient_times += 1
     if block.program.gradient_times > 1:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import symop as so
@@ -117,6 +116,7 @@ class Compiled:
     def __init__(self, translated: Translated, scope: Any) -> None:
         """Makes a program of a graph; its values are those of ``scope``."""
         self._forms = [_fetched(one) for one in translated.fetched]
+        self._is_plain = all(isinstance(one, Symbol) for one in self._forms)
         fetched = [leaf for one in self._forms for leaf in leaves(one)]
         self._fixed = {i: one for i, one in enumerate(fetched) if not isinstance(one, Symbol)}
         self._constants = {
@@ -125,7 +125,7 @@ class Compiled:
         symbols = [one for one in fetched if isinstance(one, Symbol)]
         updates = {name: one for name, one in translated.updates.items() if isinstance(one, Symbol)}
         self._created: list[str] = []
-        self._fed: list[str] = []
+        self._fed: set[str] = set()
         self.program = self._of(symbols, updates, translated.variables, scope)
         self._scope = scope
 
@@ -152,18 +152,23 @@ class Compiled:
                 kept.append(output)
         program.outputs = kept
         program.scope = scope
-        self._fed = [one.name for one in program.inputs]
+        self._fed = {one.name for one in program.inputs}
         return program
 
     def __call__(self, feed: Mapping[str, Any]) -> list[Any]:
         """Runs the program and returns the fetched values."""
-        given = {name: feed[name] for name in self._fed}
-        results = list(self.program.run(given)) if self.program is not None else []
+        given = feed if feed.keys() == self._fed else {name: feed[name] for name in self._fed}
+        results = self.program.run(given) if self.program is not None else []
         for name, value in self._constants.items():
             self._scope[name] = value
-        first = len(results) - len(self._created)
-        for name, value in zip(self._created, results[first:], strict=True):
-            self._scope[name] = value
+        if self._created:
+            first = len(results) - len(self._created)
+            self._scope.update(zip(self._created, results[first:], strict=True))
+            del results[first:]
+        return results if self._is_plain else self._formed(results)
+
+    def _formed(self, results: Sequence[Any]) -> list[Any]:
+        """Returns the fetched values, given the computed ones among their arrays."""
         computed = iter(results)
         count = sum(len(leaves(one)) for one in self._forms)
         supply = iter(
@@ -177,43 +182,38 @@ def _fetched(value: Any) -> Any:
     return so.array_stack(value) if is_packed(value) else value
 
 
-def fed(name: str, value: Any) -> dict[str, Any]:
-    """Returns the arrays of one fed value: itself, and the offsets of its sequences.
+def fed(feed: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arrays of what is fed: values, and the offsets of their sequences.
+
+    Those of JAX stay as they are, and anything else becomes an array of NumPy. JAX narrows wide
+    integers when the program runs, which rejects those that do not fit.
 
     Args:
-        name: the variable.
-        value: an array, a ``LoDTensor``, or an array and a list of lengths for each level.
-
-    Raises:
-        PaddleError: an integer does not fit into the integers of JAX.
+        feed: by variable an array, a ``LoDTensor``, or an array and a list of lengths for each
+            level.
     """
-    if isinstance(value, tuple):
-        value = so.LoDTensor.from_lengths(value[0], value[1])
-    if not isinstance(value, so.LoDTensor):
-        return {name: _array(name, value)}
-    offsets = {f"{name}{OFFSETS}{i}": np.asarray(one, np.int32) for i, one in enumerate(value.lod)}
-    return {name: _array(name, value.data), **offsets}
-
-
-def _array(name: str, value: Any) -> Any:
-    if isinstance(value, jax.Array):
-        return value
-    array = np.asarray(value)
-    kind = jax.dtypes.canonicalize_dtype(array.dtype)
-    if np.issubdtype(kind, np.integer) and array.size:
-        limits = np.iinfo(kind)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise PaddleError(
-                f"feed: {name} must be within {limits.min} and {limits.max}, got {array.max()}; "
-                "jax_enable_x64 allows wider integers"
-            )
-    return jnp.asarray(array.astype(kind, copy=False))
+    found: dict[str, Any] = {}
+    for name, value in feed.items():
+        if value.__class__ is np.ndarray or isinstance(value, jax.Array):
+            found[name] = value
+            continue
+        given = so.LoDTensor.from_lengths(*value) if isinstance(value, tuple) else value
+        if isinstance(given, so.LoDTensor):
+            for level, offsets in enumerate(given.lod):
+                found[f"{name}{OFFSETS}{level}"] = np.asarray(offsets, np.int32)
+            given = given.data
+        found[name] = given if isinstance(given, jax.Array) else np.asarray(given)
+    return found
 
 
 def types_of(arrays: Mapping[str, Any], ragged: Mapping[str, Sequence[int]]) -> dict[str, Type]:
     """Returns the types of fed arrays, without those of offsets."""
     return {
-        name: Type(tuple(one.shape), np.dtype(one.dtype), tuple(ragged.get(name, ())))
+        name: Type(
+            tuple(one.shape),
+            np.dtype(jax.dtypes.canonicalize_dtype(one.dtype)),
+            tuple(ragged.get(name, ())),
+        )
         for name, one in arrays.items()
         if OFFSETS not in name
     }

@@ -140,6 +140,13 @@ def written_by(program: ProgramDesc, block: int) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in own and name != EMPTY]
 
 
+def persistables_written(program: ProgramDesc, block: int) -> list[str]:
+    """Returns the variables around a block that it writes and that outlive a run."""
+    root = program.blocks[0].vars
+    names = dict.fromkeys(n for op in operators_in(program, block) for n in op.output_arg_names)
+    return [name for name in names if name in root and root[name].persistable]
+
+
 def entered(call: Call, *slots: str, results: str = "") -> Bodies:
     """Returns the environment that a sub-block reads; the call keeps it for its gradients.
 

@@ -132,12 +132,10 @@ class Executor:
 
         Raises:
             PaddleError: a variable is missing or unknown, or an operator is not defined.
+            FeedError: an integer does not fit into the integers of JAX.
         """
         chosen = _program_of(program)
-        values = feed or {}
-        arrays = {
-            key: one for name, value in values.items() for key, one in fed(name, value).items()
-        }
+        arrays = fed(feed or {})
         names = [name_of(one) for one in fetch_list or ()]
         home = global_scope() if scope is None else scope
         known = self._known.setdefault(chosen, {})
@@ -146,7 +144,7 @@ class Executor:
         if last is None or not last.holds(chosen, home, use_program_cache):
             specialized = self._of(chosen, arrays, names, home)
             last = known[key] = _Last(home, chosen.accesses, chosen.draws, specialized)
-        with _seeded(chosen.random_seed if last.draws else 0):
+        with _seeded(chosen.random_seed) if last.draws else _AS_IS:
             try:
                 results = last.specialized.of(arrays)(arrays)
             except FeedError:  # a variable in the scope has another type than in the last run
@@ -218,6 +216,9 @@ def _program_of(given: Any) -> Program:
     return found
 
 
+_AS_IS = contextlib.nullcontext()
+
+
 @contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
     """Lets random operators draw the same numbers in every run, if a program has a seed."""
@@ -276,8 +277,8 @@ def _fits(shape: Sequence[int], declared: Sequence[int]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Elements):
-        return [_plain(one) for one in value]
     if isinstance(value, so.LoDTensor):
         return np.asarray(value.data)
-    return np.asarray(value) if hasattr(value, "__array__") else value
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    return [_plain(one) for one in value] if isinstance(value, Elements) else value

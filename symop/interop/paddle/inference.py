@@ -143,13 +143,28 @@ def _joined(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, In
     return {op.output("Out")[0]: joined, op.output("OutIndex")[0]: lengths}
 
 
+def _same(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    (x,) = inputs["X"]
+    return {op.output("Out")[0]: Inferred(x.kind, x.dtype, x.shape or (), x.lod_level)}
+
+
+def _sequences(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    return {op.output("Out")[0]: _as(VarKind.LOD_TENSOR, inputs["X"][0])._replace(lod_level=1)}
+
+
 _ARRAYS = {
     "write_to_array": _same_arrays,
     "read_from_array": _element,
     "lod_array_length": _length,
     "tensor_array_to_tensor": _joined,
+    "lod_rank_table": lambda op, inputs: {},
+    "max_sequence_len": _length,
+    "lod_tensor_to_array": _same_arrays,
+    "array_to_lod_tensor": _sequences,
+    "shrink_rnn_memory": _same,
+    "reorder_lod_tensor_by_rank": _same,
 }
-"""Types of the outputs of operators of tensor arrays."""
+"""Types of the outputs of operators of tensor arrays, and of sequences by their lengths."""
 
 
 _TENSORS_OF_LENGTHS = (

@@ -66,6 +66,8 @@ _LINES = {
     "-> DInput=Input DFilter=Filter DDOutput=Output@GRAD",
     "rnn_memory_helper": "X Out ^Out -> X",
     "tensor_array_to_tensor": "X OutIndex ^Out -> X",
+    "shrink_rnn_memory": "X ^Out -> X",
+    "reorder_lod_tensor_by_rank": "RankTable ^Out -> X",
     "reshape2_grad": "DOut=Out@GRAD DDX=^X@GRAD -> DDOut=Out@GRAD",
 }
 """What gradient operators read and give, where it is less than everything."""
@@ -96,6 +98,7 @@ _NONE = frozenset(
         ),
         *("isfinite", "is_empty", "reduce_all", "reduce_any", "unique", "where_index"),
         *("sequence_mask", "sequence_enumerate", "lod_reset_ids", "lod_array_length"),
+        *("lod_rank_table", "max_sequence_len"),
         *("sgd", "momentum", "adam", "adamw", "adamax", "adagrad", "decayed_adagrad", "adadelta"),
         *("rmsprop", "ftrl", "lamb", "lars_momentum", "dgc_momentum", "top_k_v2_ids", "sign"),
     }
@@ -368,6 +371,33 @@ def _read_from_array(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
     return _renamed(op, "write_to_array", ("X", "Out"), head, named, "I")
 
 
+def _lod_tensor_to_array(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    return _renamed(op, "array_to_lod_tensor", ("X", "Out"), head, named, "RankTable")
+
+
+def _array_to_lod_tensor(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    return _renamed(op, "lod_tensor_to_array", ("X", "Out"), head, named, "RankTable")
+
+
+_PARTS = (("InTrue", "OutTrue"), ("InFalse", "OutFalse"))
+"""Slots of rows where a condition holds and of the others, of merging and of splitting."""
+
+
+def _split_lod_tensor(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    heads = {slot: head(op.output(given)[0]) for slot, given in _PARTS}
+    inputs = {slot: [one] for slot, one in heads.items() if one is not None}
+    inputs |= {slot: list(op.input(slot)) for slot in ("X", "Mask")}
+    outputs = {"Out": [named(op.input("X")[0])]}
+    return [_record("merge_lod_tensor", inputs, outputs, op)] if len(inputs) == 4 else []
+
+
+def _merge_lod_tensor(op: OpDesc, head: Head, named: Named) -> list[OpDesc]:
+    given = head(op.output("Out")[0])
+    outputs = {slot: [named(op.input(whole)[0])] for whole, slot in _PARTS}
+    inputs = {"X": [given or ""], "Mask": list(op.input("Mask"))}
+    return [_record("split_lod_tensor", inputs, outputs, op)] if given else []
+
+
 def _renamed(
     op: OpDesc, name: str, slots: tuple[str, str], head: Head, named: Named, *kept: str
 ) -> list[OpDesc]:
@@ -441,6 +471,10 @@ _WRITTEN: dict[str, Callable[[OpDesc, Head, Named], list[OpDesc]]] = {
     "select_output": _select_output,
     "write_to_array": _write_to_array,
     "read_from_array": _read_from_array,
+    "lod_tensor_to_array": _lod_tensor_to_array,
+    "array_to_lod_tensor": _array_to_lod_tensor,
+    "split_lod_tensor": _split_lod_tensor,
+    "merge_lod_tensor": _merge_lod_tensor,
     "reduce_sum_grad": _again,
     "reduce_mean_grad": _again,
     "expand_grad": _again,

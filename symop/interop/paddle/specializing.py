@@ -12,6 +12,7 @@ from registry.types import is_exact
 from symop.interop.paddle.compiling import Compiled, Translated
 from symop.interop.paddle.errors import UnknownValueError
 from symop.interop.paddle.facts import Facts, rounded
+from symop.runtime.function import require_whole
 
 KEPT = 64
 """How many programs are kept for different values of the same types."""
@@ -52,13 +53,12 @@ class Specialized:
             UnknownValueError: a shape depends on a value that neither is fed nor persistable.
         """
         while True:
-            facts = self._facts(arrays)
-            key = (_key(facts.values), tuple(sorted((facts.longest or {}).items())))
-            if not self._is_interpreted and key in self._compiled:
+            key = self._key(arrays) if self._values or self._lengths else ()
+            if key in self._compiled and not self._is_interpreted:
                 self._compiled.move_to_end(key)
                 return self._compiled[key]
             try:
-                compiled = Compiled(self._translation(facts), self._scope)
+                compiled = Compiled(self._translation(self._facts(arrays)), self._scope)
             except UnknownValueError as error:
                 self._ask(error, arrays)
                 continue
@@ -68,13 +68,19 @@ class Specialized:
                     self._compiled.popitem(last=False)
             return compiled
 
+    def _key(self, arrays: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Returns what selects a program, in an order that only a new request changes."""
+        values = [np.asarray(arrays[name]).tobytes() for name in self._values]
+        longest = [rounded(_longest(arrays[name])) for name in self._lengths]
+        return (*self._values, *values, *self._lengths, *longest)
+
     def _facts(self, arrays: Mapping[str, Any]) -> Facts:
         longest = {name: rounded(_longest(arrays[name])) for name in self._lengths}
         if not self._is_interpreted:
-            return Facts({name: jnp.asarray(arrays[name]) for name in self._values}, longest)
+            return Facts({name: _known(name, arrays[name]) for name in self._values}, longest)
         kept = {name: self._scope[name] for name in self._kept if name not in arrays}
         values = {**{name: one for name, one in kept.items() if _is_dense(one)}, **arrays}
-        return Facts({name: jnp.asarray(one) for name, one in values.items()}, longest)
+        return Facts({name: _known(name, one) for name, one in values.items()}, longest)
 
     def _ask(self, error: UnknownValueError, arrays: Mapping[str, Any]) -> None:
         """Notes what a translation must know.
@@ -95,6 +101,17 @@ class Specialized:
             self._is_interpreted = True
 
 
+def _known(name: str, array: Any) -> jax.Array:
+    """Returns a constant, which shares no memory with what is fed.
+
+    Raises:
+        FeedError: an integer does not fit into the integers of JAX.
+    """
+    if isinstance(array, np.ndarray):
+        require_whole(name, jax.dtypes.canonicalize_dtype(array.dtype), array)
+    return jnp.array(array)
+
+
 def _selects(array: Any) -> bool:
     return is_exact(np.dtype(array.dtype)) and array.size <= LARGEST
 
@@ -105,7 +122,3 @@ def _is_dense(value: Any) -> bool:
 
 def _longest(offsets: Any) -> int:
     return int(np.diff(np.asarray(offsets)).max(initial=0))
-
-
-def _key(values: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple((name, np.asarray(one).tobytes()) for name, one in sorted(values.items()))

@@ -48,6 +48,8 @@ _READ_BEFORE_WRITTEN = frozenset(
         "while",
         "while_grad",
         "select_input",
+        "merge_lod_tensor",
+        "merge_lod_tensor_infer",
     }
 )
 """Operators whose inputs may be variables that only a sub-block writes, which may not have run."""
@@ -151,7 +153,7 @@ class Translation:
         forward = forward_type(call.op.type)
         if not forward:
             raise PaddleError(f"{call.op.type}: {reason_without(call.op.type)}")
-        return self._gradient(forward, call)
+        return _Derivation(self, forward, call).outputs()
 
     def _note(self, call: Call) -> None:
         """Keeps a call for the gradient calls that follow."""
@@ -196,94 +198,110 @@ class Translation:
                 return one
         return None
 
-    # Gradients -----------------------------------------------------------------------------------
+    def forward_of(self, forward: str, slots: Slots, op: OpDesc) -> Call | None:
+        """Returns the latest call of ``forward`` that a gradient call belongs to, by all signs."""
+        return self.forward_call(forward, slots, op) or self._by_names(forward, op)
 
-    def _gradient(self, forward: str, call: Call) -> Slots:
-        """Returns the outputs of a gradient call, derived from the forward composition."""
+
+class _Derivation:
+    """A gradient call, derived from the forward composition on placeholders."""
+
+    def __init__(self, translation: Translation, forward: str, call: Call) -> None:
+        """Composes the forward call.
+
+        Raises:
+            PaddleError: the operator is not defined, or the program lacks the forward call.
+        """
         base = find(_base(forward))
         if base is None:
             raise PaddleError(f"{call.op.type}: {reason_without(_base(forward))}")
-        known, order = {*base.slots, *base.outputs}, order_of(call.op.type)
-        suffix = suffix_of(order)
-        slots = {canonical(slot, known): values for slot, values in call.inputs.items()}
-        if order == 1:
+        self._base = base
+        self._op = call.op
+        self._known = {*base.slots, *base.outputs}
+        self._order = order_of(call.op.type)
+        self._slots = {canonical(slot, self._known): one for slot, one in call.inputs.items()}
+        if self._order == 1:
             _require_known_heads(call.op, base)
-        before = self.forward_call(forward, slots, call.op) or self._by_names(forward, call.op)
-        inner = self._forward_inputs(forward, base, slots, before)
+        before = translation.forward_of(forward, self._slots, call.op)
+        self._inner = self._forward_inputs(forward, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
-        call.inputs = {**inner, **slots}
-        places = Placeholders(f"{forward}{self.next_number()}.")
-        inputs = {
-            slot: places.stand_for({slot: values})[slot]
-            if slot not in base.slots or slot in base.differentiable
-            else values
-            for slot, values in inner.items()
+        call.inputs = {**self._inner, **self._slots}
+        self._places = Placeholders(f"{forward}{translation.next_number()}.")
+        self._inputs = {
+            slot: self._places.stand_for({slot: values})[slot] if self._varies(slot) else values
+            for slot, values in self._inner.items()
         }
-        computed = self._recomputed(forward, call, before, inputs, known)
-        wanted = [
-            (slot, i, Place(target, i))
-            for slot, names in call.op.outputs.items()
-            for target in [_given_by(slot, order, known)]
-            for i, name in enumerate(names)
-            if name != EMPTY and target in inputs and is_floating(inputs[target][i])
-            if target not in base.slots or target in base.differentiable
-        ]
-        heads = places.stand_for(
-            {
-                s: v
-                for s, v in slots.items()
-                if s.removesuffix(suffix) in computed and s.endswith(suffix) and s not in inner
-            }
-        )
-        # Beyond the second order, a call reads inputs and gradients alone.
-        outputs_of = {s: v for s, v in slots.items() if s in computed and order < 3}
-        declared = places.stand_for(outputs_of)
-        given = {
-            Place(slot.removesuffix(suffix), i): value
-            for slot, values in heads.items()
-            for i, value in enumerate(values)
-            if value is not None
-        }
-        slopes = cotangents(computed, inputs, given, [place for _, _, place in wanted])
-        results = by_outputs([slopes[place] for _, _, place in wanted], computed, declared)
-        outputs: Slots = {slot: [None] * len(names) for slot, names in call.op.outputs.items()}
-        for (slot, i, place), result in zip(wanted, results, strict=True):
-            like = inner[place.slot][place.at]
-            value = places.filled(result)
-            outputs[slot][i] = (
-                so.LoDTensor(value, like.lod) if isinstance(like, so.LoDTensor) else value
-            )
-        return outputs
+        op = before.op if before is not None else _as_forward(forward, call.op, self._known)
+        environment = before.environment if before is not None else call.environment
+        self._computed = translation.composed(Call(op, self._inputs, {}, translation, environment))
 
-    def _forward_inputs(
-        self, forward: str, base: Definition, slots: Slots, before: Call | None
-    ) -> Slots:
+    def _forward_inputs(self, forward: str, before: Call | None) -> Slots:
         """Returns the inputs of the forward call: as the gradient call declares, or as it had."""
         if before is not None:
-            return {slot: slots.get(slot, values) for slot, values in before.inputs.items()}
-        if forward == base.type:
-            lacking = base.required - slots.keys()
+            return {slot: self._slots.get(slot, one) for slot, one in before.inputs.items()}
+        if forward == self._base.type:
+            lacking = self._base.required - self._slots.keys()
             if lacking:
                 raise PaddleError(
                     f"{forward}_grad: the program must contain the call of {forward} whose "
                     f"{', '.join(sorted(lacking))} it reads, got none"
                 )
-            return {slot: values for slot, values in slots.items() if slot in base.slots}
+            return {slot: one for slot, one in self._slots.items() if slot in self._base.slots}
         order = order_of(forward) + 1
-        return {slot: values for slot, values in slots.items() if not is_head(slot, order)}
+        return {slot: one for slot, one in self._slots.items() if not is_head(slot, order)}
 
-    def _recomputed(
-        self,
-        forward: str,
-        call: Call,
-        before: Call | None,
-        inputs: Slots,
-        known: Collection[str],
-    ) -> Slots:
-        """Returns the outputs of the forward call on other inputs."""
-        op = before.op if before is not None else _as_forward(forward, call.op, known)
-        environment = before.environment if before is not None else call.environment
-        return self.composed(Call(op, inputs, {}, self, environment))
+    def _varies(self, slot: str) -> bool:
+        """Returns whether a gradient by an input may be wanted."""
+        return slot not in self._base.slots or slot in self._base.differentiable
+
+    def outputs(self) -> Slots:
+        """Returns the outputs of the gradient call."""
+        wanted = self._wanted()
+        heads = self._heads()
+        # Beyond the second order, a call reads inputs and gradients alone.
+        declared = self._places.stand_for(
+            {s: v for s, v in self._slots.items() if s in self._computed and self._order < 3}
+        )
+        slopes = cotangents(self._computed, self._inputs, heads, list(wanted.values()))
+        results = by_outputs([slopes[one] for one in wanted.values()], self._computed, declared)
+        outputs: Slots = {slot: [None] * len(names) for slot, names in self._op.outputs.items()}
+        for (at, place), result in zip(wanted.items(), results, strict=True):
+            like, value = self._inner[place.slot][place.at], self._places.filled(result)
+            outputs[at.slot][at.at] = (
+                so.LoDTensor(value, like.lod) if isinstance(like, so.LoDTensor) else value
+            )
+        return outputs
+
+    def _wanted(self) -> dict[Place, Place]:
+        """Returns the outputs that are asked for, each with the input whose gradient it is."""
+        found: dict[Place, Place] = {}
+        for slot, names in self._op.outputs.items():
+            target = _given_by(slot, self._order, self._known)
+            if target not in self._inputs or not self._varies(target):
+                continue
+            found |= {
+                Place(slot, i): Place(target, i)
+                for i, name in enumerate(names)
+                if name != EMPTY and is_floating(self._inputs[target][i])
+            }
+        return found
+
+    def _heads(self) -> dict[Place, Any]:
+        """Returns the gradients of outputs that are given, as placeholders."""
+        suffix = suffix_of(self._order)
+        given = {
+            slot: values
+            for slot, values in self._slots.items()
+            if slot.endswith(suffix)
+            and slot.removesuffix(suffix) in self._computed
+            and slot not in self._inner
+        }
+        return {
+            Place(slot.removesuffix(suffix), i): value
+            for slot, values in self._places.stand_for(given).items()
+            for i, value in enumerate(values)
+            if value is not None
+        }
 
 
 def _require_known_heads(op: OpDesc, base: Definition) -> None:

@@ -31,11 +31,13 @@ from symop.interop.paddle.control import (
     Bodies,
     Count,
     Counter,
+    bodies,
     entered,
     gradient,
     leaves,
     merged,
     operators_in,
+    persistables_written,
     rebuilt,
     scalar,
     written_by,
@@ -128,8 +130,49 @@ def conditional_block_gradient(
     is_scalar_condition: bool = False,
     call: Call,
 ) -> Slots:
-    """Returns the gradients of ``conditional_block``, derived from its composition."""
-    return gradient(call, "conditional_block", "Scope", "Out")
+    """Returns the gradients of ``conditional_block``, derived from its composition.
+
+    An optimizer that a branch calls puts its updates into the block of the gradients. The variables
+    around it then get their new values, and nothing reads the gradients of the operator.
+    """
+    names = persistables_written(call.translation.program, sub_block)
+    if not names:
+        return gradient(call, "conditional_block", "Scope", "Out")
+    before = call.translation.forward_call("conditional_block", {"Scope": [Scope]})
+    if before is None:
+        raise PaddleError(
+            "conditional_block_grad: the program must contain the call of conditional_block, got "
+            "none"
+        )
+    holds = scalar(Cond[0]) if is_scalar_condition else True
+    call.environment.update(_updated(call, before, sub_block, names, holds))
+    return {}
+
+
+def _updated(
+    call: Call, before: Call, block: int, names: Sequence[str], holds: Any
+) -> dict[str, Any]:
+    """Returns the variables that a block of gradients updates, if a condition holds.
+
+    The gradients read what the branch computed, so its operators are in both branches of the graph.
+    """
+    branch = before.op.attrs["sub_block"]
+    ops = call.translation.program.blocks[branch].ops
+
+    def taken() -> list[Any]:
+        inside = bodies(before.environment)
+        call.translation.run(branch, inside)
+        made = {name for op in ops for name in op.output_arg_names}
+        now = bodies(call.environment).child({name: inside.get(name) for name in made})
+        call.translation.run(block, now)
+        return [symbolic(data_of(now[name])) for name in names]
+
+    def left() -> list[Any]:
+        return [symbolic(data_of(call.environment[name])) for name in names]
+
+    if isinstance(holds, bool):
+        return dict(zip(names, taken(), strict=True)) if holds else {}
+    return dict(zip(names, so.cond(holds, taken, left), strict=True))
 
 
 @operator(ragged=True)

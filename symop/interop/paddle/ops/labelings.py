@@ -106,14 +106,8 @@ def _gold(series: Series, scores: Any, start: Any, end: Any, moves: Any, labels:
     return total + so.take(start, labels[0]) + so.take(end, final)
 
 
-@operator(outputs="ViterbiPath", ragged=True, no_gradient="Emission Transition Label Length")
-def crf_decoding(
-    Emission: Any, Transition: Any, Label: Any = None, Length: Any = None, *, call: Any
-) -> Any:
-    """Returns the most likely labels; with given labels, where these are the most likely ones."""
-    series = _series("crf_decoding", call, Emission, Length)
-    scores, transition = series.of(data_of(Emission)), data_of(Transition)
-    start, end, moves = transition[0], transition[1], transition[2:]
+def _decoded(series: Series, scores: Any, start: Any, end: Any, moves: Any) -> tuple[Any, Any]:
+    """Returns the score of the most likely labels of each sequence, and these as a series."""
     same = so.broadcast_to(
         jnp.arange(moves.shape[0], dtype=jnp.int32), shape=(scores.shape[1], moves.shape[0])
     )
@@ -136,6 +130,18 @@ def crf_decoding(
     _, earlier = so.sym.scan(back, final, origins, reverse=True)
     labels = so.squeeze(so.concat(earlier, so.expand_dims(final, axis=0), axis=0), axis=2)
     labels = so.where(series.inside, labels, so.zeros_like(labels))
+    return so.max(last + end, axis=1), labels
+
+
+@operator(outputs="ViterbiPath", ragged=True, no_gradient="Emission Transition Label Length")
+def crf_decoding(
+    Emission: Any, Transition: Any, Label: Any = None, Length: Any = None, *, call: Any
+) -> Any:
+    """Returns the most likely labels; with given labels, where these are the most likely ones."""
+    series = _series("crf_decoding", call, Emission, Length)
+    scores, transition = series.of(data_of(Emission)), data_of(Transition)
+    start, end, moves = transition[0], transition[1], transition[2:]
+    _, labels = _decoded(series, scores, start, end, moves)
     if Label is not None:
         hit = so.equal(labels, _labels(series, Label))
         labels = so.cast(so.logical_and(hit, series.inside), dtype="int32")
@@ -143,6 +149,27 @@ def crf_decoding(
     if series.layout is None:
         return path
     return so.LoDTensor(so.expand_dims(path, axis=1), Emission.lod)
+
+
+@operator(outputs="Scores Path", no_gradient="Input Transition Length")
+def viterbi_decode(
+    Input: Any, Transition: Any, Length: Any, *, include_bos_eos_tag: bool = True
+) -> Any:
+    """Returns the score of the most likely labels, and these, as long as the longest sequence.
+
+    The last row of the transitions is that of the beginning, and the row before that of the end, if
+    these are labels.
+    """
+    lengths = so.cast(so.reshape(Length, shape=(-1,)), dtype="int32")
+    longest = int(known("viterbi_decode: Length", Length).max(initial=0))
+    scores = so.swapaxes(so.slice_axis(Input, axis=1, begin=0, end=longest), 0, 1)
+    count = Transition.shape[0]
+    zeros = so.zeros(shape=(count,), dtype=Input.dtype)
+    ends = (Transition[count - 2], Transition[count - 1]) if include_bos_eos_tag else (zeros, zeros)
+    steps = jnp.arange(longest, dtype=jnp.int32)[:, None]
+    series = Series(so.less(steps, lengths), lengths, None)
+    best, labels = _decoded(series, scores, ends[1], ends[0], Transition)
+    return best, so.swapaxes(labels, 0, 1)
 
 
 # Connectionist temporal classification ---------------------------------------------------------

@@ -3,6 +3,7 @@
 from typing import Any
 
 import symop as so
+from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
 from symop.interop.paddle.ops.dtypes import dtype_of
 from symop.interop.paddle.ops.versions import scalar
@@ -78,3 +79,61 @@ def mean_iou(
     classes = so.maximum(so.sum(so.cast(union > 0, dtype="float32")), 1.0)
     mean = so.add_n(so.reshape(so.sum(share) / classes, shape=(1,)), *(InMeanIou or ()))
     return mean, so.cast(wrong, dtype="int32"), so.cast(right, dtype="int32")
+
+
+@operator(outputs="AUC StatPosOut StatNegOut", no_gradient="Predict Label StatPos StatNeg")
+def auc(
+    Predict: Any,
+    Label: Any,
+    StatPos: Any,
+    StatNeg: Any,
+    *,
+    curve: str = "ROC",
+    num_thresholds: int = 4095,
+    slide_steps: int = 1,
+    call: Any,
+) -> Any:
+    """Returns the area under the ROC curve, and the counts of scores with those of the batch added.
+
+    With ``slide_steps`` the counts are those of as many batches; otherwise those of all.
+    """
+    if curve != "ROC":
+        raise PaddleError(f"auc: curve must be 'ROC', got {curve!r}")
+    size = num_thresholds + 1
+    score = so.slice_axis(Predict, axis=1, begin=Predict.shape[1] - 1, end=Predict.shape[1])
+    places = so.cast(so.reshape(score, shape=(-1,)) * num_thresholds, dtype="int32")
+    holds = so.cast(so.not_equal(so.reshape(Label, shape=(-1,)), 0), dtype="int32")
+    none = so.zeros(shape=(size,), dtype="int32")
+    counts = [so.index_add(none, places, one) for one in (holds, 1 - holds)]
+    kept = [_counted(*pair, slide_steps) for pair in zip((StatPos, StatNeg), counts, strict=True)]
+    first = slide_steps * size
+    yes, no = (
+        so.reverse(
+            so.cast(so.slice_axis(flat, axis=0, begin=first, end=first + size), dtype="float32")
+        )
+        for flat in kept
+    )
+    area = so.sum(no * (so.cumsum(yes) - yes / 2))
+    share = area / so.maximum(so.sum(yes) * so.sum(no), 1.0)
+    whole = (
+        so.reshape(one, shape=old.shape) for one, old in zip(kept, (StatPos, StatNeg), strict=True)
+    )
+    return (scalar(call, share), *whole)
+
+
+def _counted(state: Any, counts: Any, steps: int) -> Any:
+    """Returns counts with those of a batch added.
+
+    Of several batches there are the counts of each, their sum, and the number of all so far.
+    """
+    size = counts.shape[0]
+    flat = so.reshape(so.cast(state, dtype="int32"), shape=(-1,))
+    if not steps:
+        return flat + counts
+    batches = so.slice_axis(flat, axis=0, begin=flat.shape[0] - 1, end=flat.shape[0])
+    at = so.remainder(batches, steps)
+    each = so.reshape(so.slice_axis(flat, axis=0, begin=0, end=steps * size), shape=(steps, size))
+    total = so.slice_axis(flat, axis=0, begin=steps * size, end=(steps + 1) * size)
+    total = total - so.reshape(so.take(each, at, axis=0), shape=(-1,)) + counts
+    each = so.index_update(each, at, so.expand_dims(counts, axis=0), axis=0)
+    return so.concat(so.reshape(each, shape=(-1,)), total, batches + 1, axis=0)

@@ -1,7 +1,7 @@
 """Updates of parameters; learning rates have shape (1,).
 
-A gradient that holds rows alone updates the whole table like the dense gradient, unless the
-operator is lazy.
+A gradient that holds rows alone updates the whole table like the dense gradient, except where
+Paddle updates its rows alone: by ``sgd``, ``adagrad``, ``ftrl`` and ``adam`` in its lazy mode.
 """
 
 import inspect
@@ -19,19 +19,20 @@ _MIXED = "multi_precision use_global_beta_pow min_row_size_to_use_multithread on
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _update(outputs: str, **settings: Any) -> Callable[[F], F]:
+def _update(
+    outputs: str, like: Callable[..., Any] | None = None, **settings: Any
+) -> Callable[[F], F]:
     """Defines an update, which may keep a copy of the parameter in single precision.
 
-    With the slot ``MasterParam``, that copy is updated and the parameter is its rounding.
+    With the slot ``MasterParam``, that copy is updated and the parameter is its rounding. An update
+    ``like`` another one also has the slots and attributes of that one.
     """
 
     def define(function: F) -> F:
-        signature = inspect.signature(function)
-        parameters = [*signature.parameters.values()]
-        first = next(
-            (i for i, one in enumerate(parameters) if one.kind is one.KEYWORD_ONLY), len(parameters)
-        )
-        extra = inspect.Parameter(
+        every = _parameters(like or function)
+        if like is not None:
+            every |= _parameters(function)
+        every["MasterParam"] = inspect.Parameter(
             "MasterParam", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any
         )
 
@@ -45,13 +46,18 @@ def _update(outputs: str, **settings: Any) -> Callable[[F], F]:
             values = (so.cast(new, dtype=Param.dtype), *states)
             return {**dict(zip(outputs.split(), values, strict=False)), "MasterParamOut": new}
 
-        every = [*parameters[:first], extra, *parameters[first:]]
-        updated.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+        signature = inspect.Signature(sorted(every.values(), key=lambda one: one.kind))
+        updated.__signature__ = signature  # type: ignore[attr-defined]
         updated.__name__ = function.__name__
         operator(outputs=f"{outputs} MasterParamOut", **settings)(updated)
         return function
 
     return define
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    named = inspect.signature(function).parameters
+    return {name: one for name, one in named.items() if one.kind is not one.VAR_KEYWORD}
 
 
 def _rate(learning_rate: Any) -> Any:
@@ -93,11 +99,18 @@ def _is_in_place(call: Any) -> bool:
     return all(call.op.inputs.get(one) == call.op.outputs.get(other) for one, other in slots)
 
 
-def _named_rows(grad: Any, like: Any) -> Any:
-    """Returns where a gradient that holds rows has rows."""
-    ones = so.ones_like(like)
-    rows = so.merge_selected_rows(so.multiply(grad, 0.0))
-    return so.not_equal(so.momentum(ones, rows, ones, 0.0, mu=0.5, lazy=True)[1], 1.0)
+def _less_in_rows(table: Any, rows: Any, step: Any) -> Any:
+    """Returns ``table - step`` in the rows that ``rows`` names, and ``table`` elsewhere.
+
+    XLA computes an entrywise ``step`` in these rows alone.
+    """
+    still = so.multiply(rows, 0.0)
+    return so.momentum(table, still, step, 2.0, mu=0.5, lazy=True)[0]
+
+
+def _average_in_rows(old: Any, rows: Any, weight: Any) -> Any:
+    """Returns ``_average`` in the rows that ``rows`` names, each once, and ``old`` elsewhere."""
+    return so.sgd(_less_in_rows(old, rows, (1 - weight) * old), rows, weight - 1)
 
 
 @_update("ParamOut", ignored="multi_precision")
@@ -172,10 +185,10 @@ def _lars(
     return _moved(param, velocity), velocity
 
 
-@_update(
-    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
-    ignored=_MIXED,
-)
+_ADAM = "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut"
+
+
+@_update(_ADAM, ignored=_MIXED)
 def adam(
     Param: Any,
     Grad: Any,
@@ -198,72 +211,40 @@ def adam(
     b1 = beta1 if Beta1Tensor is None else _rate(Beta1Tensor)
     b2 = beta2 if Beta2Tensor is None else _rate(Beta2Tensor)
     eps = epsilon if EpsilonTensor is None else _rate(EpsilonTensor)
-    grad = _dense(Grad)
-    moment1, moment2 = _average(Moment1, grad, b1), _average(Moment2, so.square(grad), b2)
+    is_lazy = lazy_mode and _holds_rows(Grad)
+    grad = so.merge_selected_rows(Grad) if is_lazy else _dense(Grad)
+    average = _average_in_rows if is_lazy else _average
+    moment1, moment2 = average(Moment1, grad, b1), average(Moment2, so.multiply(grad, grad), b2)
     powers = Beta1Pow * b1, Beta2Pow * b2
     used = powers if _holds_rows(Grad) and _is_in_place(call) else (Beta1Pow, Beta2Pow)
     left, root = 1 - _rate(used[0]), so.sqrt(1 - _rate(used[1]))
     eps = eps * root if scales_epsilon(call) else eps
     step = _rate(LearningRate) * root / left * moment1 / (so.sqrt(moment2) + eps)
-    results = [_moved(Param, step), moment1, moment2]
-    if lazy_mode and _holds_rows(Grad):
-        named = _named_rows(Grad, Param)
-        results = [
-            so.where(named, new, old)
-            for new, old in zip(results, (Param, Moment1, Moment2), strict=True)
-        ]
-    results += powers
+    new = _less_in_rows(Param, grad, step) if is_lazy else _moved(Param, step)
+    results = (new, moment1, moment2, *powers)
     return _unless(SkipUpdate, (Param, Moment1, Moment2, Beta1Pow, Beta2Pow), results)
 
 
-@_update(
-    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
-    ignored=_MIXED,
-)
+@_update(_ADAM, like=adam, ignored=_MIXED)
 def adamw(
     Param: Any,
     Grad: Any,
     LearningRate: Any,
-    Moment1: Any,
-    Moment2: Any,
-    Beta1Pow: Any,
-    Beta2Pow: Any,
-    Beta1Tensor: Any = None,
-    Beta2Tensor: Any = None,
-    EpsilonTensor: Any = None,
     SkipUpdate: Any = None,
     *,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
     lazy_mode: bool = False,
     lr_ratio: float = 1.0,
     coeff: float = 0.01,
     with_decay: bool = False,
-    call: Any,
+    **others: Any,
 ) -> Any:
-    rate = LearningRate * lr_ratio
-    param = Param * (1 - _rate(rate) * coeff) if with_decay else Param
-    if with_decay and lazy_mode and _holds_rows(Grad):
-        param = so.where(_named_rows(Grad, Param), param, Param)
-    new = adam(
-        param,
-        Grad,
-        rate,
-        Moment1,
-        Moment2,
-        Beta1Pow,
-        Beta2Pow,
-        Beta1Tensor,
-        Beta2Tensor,
-        EpsilonTensor,
-        SkipUpdate,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        lazy_mode=lazy_mode,
-        call=call,
-    )
+    rate, param = LearningRate * lr_ratio, Param
+    if with_decay:
+        decay = Param * (_rate(rate) * coeff)
+        is_lazy = lazy_mode and _holds_rows(Grad)
+        param = _less_in_rows(Param, Grad, decay) if is_lazy else _moved(Param, decay)
+    given = {"SkipUpdate": SkipUpdate, "lazy_mode": lazy_mode, **others}
+    new = adam(param, Grad, rate, **given)
     if SkipUpdate is None:
         return new
     return (so.where(so.reshape(SkipUpdate, shape=()), Param, new[0]), *new[1:])
@@ -291,9 +272,9 @@ def adamax(
 
 @_update("ParamOut MomentOut", ignored="multi_precision")
 def adagrad(Param: Any, Grad: Any, Moment: Any, LearningRate: Any, *, epsilon: float = 1e-6) -> Any:
-    grad = _dense(Grad)
-    moment = Moment + so.square(grad)
-    return _moved(Param, _rate(LearningRate) * grad / (so.sqrt(moment) + epsilon)), moment
+    grad = so.merge_selected_rows(Grad)
+    moment = so.sgd(Moment, so.multiply(grad, grad), -1.0)
+    return so.sgd(Param, so.divide(grad, so.sqrt(moment) + epsilon), _rate(LearningRate)), moment
 
 
 @operator(outputs="ParamOut MomentOut")
@@ -364,24 +345,21 @@ def ftrl(
     l2: float = 0.0,
     lr_power: float = -0.5,
 ) -> Any:
-    grad, rate = _dense(Grad), _rate(LearningRate)
+    rate = _rate(LearningRate)
     l1, l2 = l1 + 1e-10, l2 + 1e-10  # as Paddle does
-    squared = SquaredAccumulator + so.square(grad)
+    if lr_power == -0.5:
+        states = SquaredAccumulator, LinearAccumulator
+        return tuple(so.ftrl(Param, Grad, *states, rate, l1=l1, l2=2 * l2, lazy=True))
+    grad = so.merge_selected_rows(Grad)
+    squared = so.sgd(SquaredAccumulator, so.multiply(grad, grad), -1.0)
     now, before = so.power(squared, -lr_power), so.power(SquaredAccumulator, -lr_power)
-    linear = LinearAccumulator + grad - (now - before) / rate * Param
+    moved = _less_in_rows(LinearAccumulator, grad, (now - before) / rate * Param)
+    linear = so.sgd(moved, grad, -1.0)
     param = (so.clip(linear, min=-l1, max=l1) - linear) / (now / rate + 2 * l2)
-    results = (so.cast(param, dtype=Param.dtype), squared, linear)
-    if not _holds_rows(Grad):
-        return results
-    named = _named_rows(Grad, Param)
-    old = (Param, SquaredAccumulator, LinearAccumulator)
-    return tuple(so.where(named, new, one) for new, one in zip(results, old, strict=True))
+    return _less_in_rows(Param, grad, Param - param), squared, linear
 
 
-@_update(
-    "ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
-    ignored="multi_precision",
-)
+@_update(_ADAM, ignored="multi_precision")
 def lamb(
     Param: Any,
     Grad: Any,

@@ -16,6 +16,7 @@ from symop.interop.paddle.ops.convolutions import (
     padding_pairs,
     spatial_lengths,
 )
+from symop.interop.paddle.ops.tensors import put_along_axis
 from symop.interop.paddle.ops.versions import version_of
 
 _FUSED = "is_test use_quantizer fuse_activation fuse_alpha fuse_beta"
@@ -203,3 +204,45 @@ def _places(
     best = so.expand_dims(so.argmax(kept, axis=-1), axis=-1)
     every = so.broadcast_to(windows[None, None], shape=(*x.shape[:2], *windows.shape))
     return so.squeeze(so.take_along_axis(every, best, axis=-1), axis=-1)
+
+
+@operator(no_gradient="Indices")
+def unpool(
+    X: Any,
+    Indices: Any,
+    *,
+    unpooling_type: str = "max",
+    ksize: Sequence[int],
+    strides: Sequence[int] = (1, 1),
+    paddings: Sequence[int] = (0, 0),
+    output_size: Sequence[int] = (),
+    data_format: str = "NCHW",
+) -> Any:
+    """Returns the largest entries at the places where a pooling found them, zeros elsewhere."""
+    if unpooling_type != "max" or data_format != "NCHW":
+        raise PaddleError(
+            "unpool: unpooling_type must be 'max' and data_format 'NCHW', "
+            f"got {unpooling_type!r} and {data_format!r}"
+        )
+    sides = zip(X.shape[2:], ksize, strides, paddings, strict=True)
+    lengths = tuple(output_size) or tuple((n - 1) * s - 2 * pad + k for n, k, s, pad in sides)
+    channels = X.shape[0] * X.shape[1]
+    values, places = (so.reshape(one, shape=(channels, -1)) for one in (X, Indices))
+    whole = so.zeros(shape=(channels, math.prod(lengths)), dtype=X.dtype)
+    found = put_along_axis(whole, places, values, Axis=1)
+    return so.reshape(found, shape=(*X.shape[:2], *lengths))
+
+
+@operator()
+def spp(X: Any, *, pyramid_height: int, pooling_type: str = "max", call: Any) -> Any:
+    """Pools the image into 1, 4, 16, ... parts, and joins the channels of all of them."""
+    levels = [_parts(X, 2**level, pooling_type, call) for level in range(pyramid_height)]
+    return so.concat(*levels, axis=1) if len(levels) > 1 else levels[0]
+
+
+def _parts(x: Any, count: int, pooling_type: str, call: Any) -> Any:
+    """Returns an image pooled into ``count`` parts along each axis, flattened."""
+    kernel = [-(-n // count) for n in x.shape[2:]]
+    pads = [(k * count - n + 1) // 2 for n, k in zip(x.shape[2:], kernel, strict=True)]
+    window = (kernel, False, kernel, pads, True, False, False, "NCHW", "EXPLICIT")
+    return so.reshape(_pooled(x, pooling_type, *window, call), shape=(x.shape[0], -1))

@@ -16,7 +16,7 @@ from symop.interop.paddle.arrays import Elements, position, stacked
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import operator
 from symop.interop.paddle.ops.sequences import ragged
-from symop.interop.paddle.values import data_of, known
+from symop.interop.paddle.values import data_of, known, with_data
 
 
 @dataclass(frozen=True)
@@ -96,26 +96,42 @@ def _bounds(lengths: Sequence[int]) -> Any:
     return jnp.asarray(np.concatenate([[0], np.cumsum(lengths)]), jnp.int32)
 
 
-@operator(no_gradient="RankTable I")
+@operator(ragged=True, no_gradient="RankTable I")
 def shrink_rnn_memory(X: Any, RankTable: Any, I: Any) -> Any:  # noqa: E741
-    """Returns the rows of the sequences that have the step ``I``."""
+    """Returns the rows, or the sequences, of the sequences that have the step ``I``."""
     if len(set(RankTable.lengths)) == 1:
-        return so.identity(X)
+        return with_data(X, so.identity(data_of(X)))
     step = position(I)
     if not isinstance(step, int):
         known("shrink_rnn_memory: I", I)
-    return so.slice_axis(X, axis=0, begin=0, end=RankTable.alive(step))
+    count = RankTable.alive(step)
+    if not isinstance(X, so.LoDTensor):
+        return so.slice_axis(X, axis=0, begin=0, end=count)
+    bounds = known("shrink_rnn_memory: the offsets of X", _offsets(X, 0))[: count + 1]
+    rows = so.slice_axis(X.data, axis=0, begin=0, end=int(bounds[-1]))
+    return so.LoDTensor(rows, [jnp.asarray(bounds)])
 
 
 @operator(ragged=True, no_gradient="RankTable")
 def reorder_lod_tensor_by_rank(X: Any, RankTable: Any) -> Any:
-    if not isinstance(X, so.LoDTensor):
-        return so.take(X, jnp.asarray(RankTable.order, jnp.int32), axis=0)
-    bounds = known("reorder_lod_tensor_by_rank: the offsets of X", _offsets(X, 0))
-    pieces = [np.arange(bounds[one], bounds[one + 1]) for one in RankTable.order]
+    return _reordered(X, RankTable.order)
+
+
+@operator("reorder_lod_tensor_by_rank_grad", outputs="X@GRAD", ragged=True)
+def reorder_lod_tensor_by_rank_gradient(RankTable: Any, Out_GRAD: Any) -> Any:
+    """Returns the rows in the order of the sequences: the gradient reads nothing else."""
+    return _reordered(Out_GRAD, np.argsort(RankTable.order).tolist())
+
+
+def _reordered(x: Any, order: Sequence[int]) -> Any:
+    """Returns rows, or sequences, in another order."""
+    if not isinstance(x, so.LoDTensor):
+        return so.take(x, jnp.asarray(order, jnp.int32), axis=0)
+    bounds = known("reorder_lod_tensor_by_rank: the offsets of X", _offsets(x, 0))
+    pieces = [np.arange(bounds[one], bounds[one + 1]) for one in order]
     rows = np.concatenate([np.zeros(0, int), *pieces])
     offsets = _bounds([len(one) for one in pieces])
-    return so.LoDTensor(so.take(X.data, jnp.asarray(rows, jnp.int32), axis=0), [offsets])
+    return so.LoDTensor(so.take(x.data, jnp.asarray(rows, jnp.int32), axis=0), [offsets])
 
 
 # Rows by a mask --------------------------------------------------------------------------------
@@ -135,8 +151,10 @@ def split_lod_tensor(X: Any, Mask: Any, *, level: int = 0) -> Any:
 
 @operator("merge_lod_tensor", "merge_lod_tensor_infer", no_gradient="X Mask")
 def merge_lod_tensor(X: Any, Mask: Any, InTrue: Any, InFalse: Any, *, level: int = 0) -> Any:
-    """Returns the rows of two tensors in the order of a condition."""
+    """Returns the rows of two tensors in the order of a condition; one may have no value."""
     holds = _holds("merge_lod_tensor", Mask)
+    if holds.all() or not holds.any():
+        return InTrue if holds.any() else InFalse
     first = int(holds.sum())
     rows = np.where(holds, np.cumsum(holds) - 1, first + np.cumsum(~holds) - 1)
     both = so.concat(InTrue, InFalse, axis=0)

@@ -113,34 +113,26 @@ def load_vars(
     global_scope().update(files.load_vars(dirname, chosen, filename=filename))
 
 
-def _saver(what: str, predicate: Chooses) -> Callable[..., None]:
-    def save(
+def _of_all(verb: str, what: str, predicate: Chooses) -> Callable[..., None]:
+    """Returns the function that saves or loads all variables of a kind."""
+    function = save_vars if verb == "save" else load_vars
+
+    def move(
         executor: Any,
         dirname: PathLike,
         main_program: Program | None = None,
         filename: str | None = None,
     ) -> None:
-        save_vars(executor, dirname, main_program, predicate=predicate, filename=filename)
+        function(executor, dirname, main_program, predicate=predicate, filename=filename)
 
-    return named(save, f"save_{what}", f"Saves all {what} of a program; see ``save_vars``.")
-
-
-def _loader(what: str, predicate: Chooses) -> Callable[..., None]:
-    def load(
-        executor: Any,
-        dirname: PathLike,
-        main_program: Program | None = None,
-        filename: str | None = None,
-    ) -> None:
-        load_vars(executor, dirname, main_program, predicate=predicate, filename=filename)
-
-    return named(load, f"load_{what}", f"Loads all {what} of a program; see ``load_vars``.")
+    doc = f"{verb.title()}s all {what} of a program; see ``{function.__name__}``."
+    return named(move, f"{verb}_{what}", doc)
 
 
-save_persistables = _saver("persistables", is_persistable)
-load_persistables = _loader("persistables", is_persistable)
-save_params = _saver("params", is_parameter)
-load_params = _loader("params", is_parameter)
+save_persistables = _of_all("save", "persistables", is_persistable)
+load_persistables = _of_all("load", "persistables", is_persistable)
+save_params = _of_all("save", "params", is_parameter)
+load_params = _of_all("load", "params", is_parameter)
 
 
 def save(program: Program, model_path: PathLike) -> None:

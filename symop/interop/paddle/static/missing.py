@@ -2,7 +2,6 @@
 
 from typing import NoReturn
 
-_RAGGED = "StaticRNN over padded sequences, dynamic_lstm or dynamic_gru"
 _INSTEAD = {
     "dygraph": "symop's eager arrays, symop.nd, with autograd.record() and backward()",
     "in_dygraph_mode": "programs alone; eager arrays are symop.nd",
@@ -25,9 +24,7 @@ _INSTEAD = {
     "LoDTensor": "so.LoDTensor.from_lengths(data, lengths)",
     "create_lod_tensor": "so.LoDTensor.from_lengths(data, lengths)",
     "LoDTensorArray": "layers.create_array and array_write",
-    "IfElse": "layers.cond, or a sum of both results, each times a mask of the rows",
-    "DynamicRNN": _RAGGED,
-    "reorder_lod_tensor_by_rank": _RAGGED,
+    "reorder_lod_tensor_by_rank": "DynamicRNN.static_input, or memory(need_reorder=True)",
     "WeightNormParamAttr": "ParamAttr; divide the weight by its norm with so.norm",
     "cuda_pinned_places": "static.cpu_places",
     "require_version": "symop.__version__",

@@ -26,7 +26,7 @@ from symop.interop.paddle.static.layers import (
     switch_case,
     while_loop,
 )
-from symop.interop.paddle.static.layers.networks import embedding_v2
+from symop.interop.paddle.static.layers.networks import embedding_v2 as embedding
 from symop.interop.paddle.static.missing import raise_missing
 
 __all__ = [
@@ -65,19 +65,6 @@ def fc(
 ) -> Variable:
     """Applies a matrix and adds a bias; see ``layers.fc``."""
     return layers.fc(x, size, num_flatten_dims, weight_attr, bias_attr, activation, name)
-
-
-def embedding(
-    input: Variable,
-    size: Sequence[int],
-    is_sparse: bool = False,
-    is_distributed: bool = False,
-    padding_idx: int | None = None,
-    param_attr: Any = None,
-    dtype: Any = "float32",
-) -> Variable:
-    """Returns rows of a table, one for each index; see ``layers.embedding``."""
-    return embedding_v2(input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
 
 
 def __getattr__(name: str) -> Any:

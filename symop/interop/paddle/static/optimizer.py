@@ -85,11 +85,12 @@ class Optimizer:
         self.grad_clip = grad_clip
         self.name = name
         self._rates: dict[int, Variable] = {}
+        self._attrs: dict[str, Any] = {}
 
     def attributes(self, parameter: Variable) -> Mapping[str, Any]:
         """Returns the attributes of the update of a parameter."""
         del parameter
-        return {}
+        return self._attrs
 
     # Steps of Paddle's interface -----------------------------------------------------------------
 
@@ -246,11 +247,7 @@ class Momentum(Optimizer):
     ) -> None:
         """Takes the factor of the velocity; see ``Optimizer``."""
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name, **known)
-        self.momentum, self.use_nesterov = momentum, use_nesterov
-
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return {"mu": self.momentum, "use_nesterov": self.use_nesterov}
+        self._attrs = {"mu": momentum, "use_nesterov": use_nesterov}
 
 
 class LarsMomentum(Optimizer):
@@ -274,10 +271,6 @@ class LarsMomentum(Optimizer):
             "lars_coeff": lars_coeff,
             "lars_weight_decay": lars_weight_decay,
         }
-
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return self._attrs
 
 
 class Adam(Optimizer):
@@ -303,22 +296,13 @@ class Adam(Optimizer):
         With ``lazy_mode``, rows of tables that were not read keep their state.
         """
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name, **known)
-        self.beta1, self.beta2, self.epsilon, self.lazy_mode = beta1, beta2, epsilon, lazy_mode
+        self._attrs = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "lazy_mode": lazy_mode}
         self.states = (
             State("moment1", "Moment1"),
             State("moment2", "Moment2"),
             State("beta1_pow_acc", "Beta1Pow", value=beta1, scalar=True),
             State("beta2_pow_acc", "Beta2Pow", value=beta2, scalar=True),
         )
-
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return {
-            "beta1": self.beta1,
-            "beta2": self.beta2,
-            "epsilon": self.epsilon,
-            "lazy_mode": self.lazy_mode,
-        }
 
 
 class AdamW(Adam):
@@ -348,7 +332,7 @@ class AdamW(Adam):
     def attributes(self, parameter: Variable) -> Mapping[str, Any]:
         """See ``Optimizer.attributes``."""
         decays = self.decays is None or bool(self.decays(parameter.name))
-        return {**super().attributes(parameter), "coeff": self.coeff, "with_decay": decays}
+        return {**self._attrs, "coeff": self.coeff, "with_decay": decays}
 
 
 class Adamax(Optimizer):
@@ -366,13 +350,9 @@ class Adamax(Optimizer):
     ) -> None:
         """Takes the factors of the means; see ``Optimizer``."""
         super().__init__(learning_rate, **known)
-        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        self._attrs = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
         power = State("beta1_pow_acc", "Beta1Pow", value=beta1, scalar=True, written=False)
         self.states = (State("moment", "Moment"), State("inf_norm", "InfNorm"), power)
-
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
 
     def _update(
         self,
@@ -385,7 +365,7 @@ class Adamax(Optimizer):
         found = super()._update(parameter, gradient, kept, rate, block)
         power = kept["Beta1Pow"]
         with role_guard(block.program, OPTIMIZE, (parameter.name, gradient.name)):
-            block.append_op("scale", {"X": power}, {"Out": power}, {"scale": self.beta1})
+            block.append_op("scale", {"X": power}, {"Out": power}, {"scale": self._attrs["beta1"]})
         return found
 
 
@@ -407,12 +387,8 @@ class Adagrad(Optimizer):
     ) -> None:
         """Takes a number that is added to the root; see ``Optimizer``."""
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name, **known)
-        self.epsilon = epsilon
+        self._attrs = {"epsilon": epsilon}
         self.states = (State("moment", "Moment", value=initial_accumulator_value),)
-
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return {"epsilon": self.epsilon}
 
 
 class DecayedAdagrad(Optimizer):
@@ -431,10 +407,6 @@ class DecayedAdagrad(Optimizer):
         """Takes the factor of the mean; see ``Optimizer``."""
         super().__init__(learning_rate, **known)
         self._attrs = {"decay": decay, "epsilon": epsilon}
-
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return self._attrs
 
 
 class Adadelta(Optimizer):
@@ -457,10 +429,6 @@ class Adadelta(Optimizer):
         """Takes the factor of the means; see ``Optimizer``."""
         super().__init__(learning_rate, **known)
         self._attrs = {"epsilon": epsilon, "rho": rho}
-
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return self._attrs
 
 
 class RMSProp(Optimizer):
@@ -491,10 +459,6 @@ class RMSProp(Optimizer):
             "centered": centered,
         }
 
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return self._attrs
-
 
 class Ftrl(Optimizer):
     """Follows the regularized leader."""
@@ -516,10 +480,6 @@ class Ftrl(Optimizer):
         """Takes the factors of both norms; see ``Optimizer``."""
         super().__init__(learning_rate, **known)
         self._attrs = {"l1": l1, "l2": l2, "lr_power": lr_power}
-
-    def attributes(self, parameter: Variable) -> Mapping[str, Any]:
-        """See ``Optimizer.attributes``."""
-        return self._attrs
 
 
 class Lamb(Adam):
@@ -544,17 +504,13 @@ class Lamb(Adam):
         super().__init__(
             learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip, name
         )
+        del self._attrs["lazy_mode"]
         self.decay, self.excluded = lamb_weight_decay, exclude_from_weight_decay_fn
 
     def attributes(self, parameter: Variable) -> Mapping[str, Any]:
         """See ``Optimizer.attributes``."""
         decays = self.excluded is None or not self.excluded(parameter)
-        return {
-            "beta1": self.beta1,
-            "beta2": self.beta2,
-            "epsilon": self.epsilon,
-            "weight_decay": self.decay if decays else 0.0,
-        }
+        return {**self._attrs, "weight_decay": self.decay if decays else 0.0}
 
 
 SGDOptimizer = SGD

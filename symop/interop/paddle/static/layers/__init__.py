@@ -107,6 +107,7 @@ from symop.interop.paddle.static.layers.losses import (
     argmax,
     argmin,
     argsort,
+    auc,
     cross_entropy,
     huber_loss,
     isfinite,
@@ -132,6 +133,7 @@ from symop.interop.paddle.static.layers.networks import (
     pool2d,
     prelu,
 )
+from symop.interop.paddle.static.layers.ranks import DynamicRNN, IfElse
 from symop.interop.paddle.static.layers.schedules import (
     autoincreased_step_counter,
     cosine_decay,
@@ -203,6 +205,8 @@ from symop.interop.paddle.static.parameters import create_global_var, create_par
 __all__ = [
     "Assert",
     "ConditionalBlock",
+    "DynamicRNN",
+    "IfElse",
     "Print",
     "StaticRNN",
     "Switch",
@@ -220,6 +224,7 @@ __all__ = [
     "asin",
     "assign",
     "atan",
+    "auc",
     "autoincreased_step_counter",
     "batch_norm",
     "brelu",

@@ -1,8 +1,10 @@
 """Losses, labels and measures."""
 
+from symop.interop.paddle import unique_name
 from symop.interop.paddle.errors import PaddleError
-from symop.interop.paddle.programs import Variable, code_of, dtype_of
+from symop.interop.paddle.programs import Slots, Variable, code_of, dtype_of
 from symop.interop.paddle.static.helper import Layer, unary
+from symop.interop.paddle.static.parameters import create_global_var
 
 _IGNORED = -100
 
@@ -165,6 +167,46 @@ def accuracy(
     _integers(right, "int32")
     _integers(count, "int32")
     return found
+
+
+def auc(
+    input: Variable,
+    label: Variable,
+    curve: str = "ROC",
+    num_thresholds: int = 4095,
+    topk: int = 1,
+    slide_steps: int = 1,
+) -> tuple[Variable, Variable, list[Variable]]:
+    """Returns the area under the ROC curve of all batches so far, and that of the latest ones.
+
+    Args:
+        input: probabilities; the last column is that of the class 1.
+        label: 0 or 1 for each row.
+        curve: the curve, ``"ROC"``.
+        num_thresholds: the number of thresholds.
+        topk: accepted as in Paddle.
+        slide_steps: the number of the latest batches.
+
+    Returns:
+        Both areas, and the variables that count: of the latest batches the rows of class 1 and the
+        others by threshold, then those of all.
+    """
+    del topk
+    size = num_thresholds + 1
+    shapes = [(1 + slide_steps) * size + 1] if slide_steps else [1, size]
+    latest, whole = (
+        [create_global_var(shape, 0, "int64", persistable=True) for _ in range(2)]
+        for shape in (shapes, [1, size])
+    )
+    layer, areas = Layer("auc"), []
+    for (yes, no), steps in ((latest, slide_steps), (whole, 0)):
+        inputs = {"Predict": input, "Label": label, "StatPos": yes, "StatNeg": no}
+        attrs = {"curve": curve, "num_thresholds": num_thresholds, "slide_steps": steps}
+        area = layer.block.create_var(unique_name.generate("auc.tmp"), stop_gradient=True)
+        outputs: Slots = {"AUC": area, "StatPosOut": yes, "StatNegOut": no}
+        layer.block.append_op("auc", inputs, outputs, attrs)
+        areas.append(area)
+    return areas[1], areas[0], [*latest, *whole]
 
 
 def argmax(x: Variable, axis: int = 0) -> Variable:
