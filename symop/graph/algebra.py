@@ -61,9 +61,11 @@ _TRANSPOSES: Mapping[str, Callable[..., Any]] = {
 
 def exchanged(node: Node) -> Node | None:
     """Returns the value whose last two axes ``node`` exchanges; None for other operators."""
-    if not isinstance(node.op, Operator) or node.op.name not in _TRANSPOSES or node.ndim < 2:
+    transpose = next((one for name, one in _TRANSPOSES.items() if node.op is get(name)), None)
+    if transpose is None or node.ndim < 2:
         return None
+    assert isinstance(node.op, Operator)
     *rest, row, col = range(node.ndim)
     numbered = np.empty((*rest, row, col))  # the length of each axis is its number
-    moved = _TRANSPOSES[node.op.name](numbered, **node.op.attribute_dict(node.attributes))
+    moved = transpose(numbered, **node.op.attribute_dict(node.attributes))
     return node.operands[0] if moved.shape == (*rest, col, row) else None

@@ -301,7 +301,7 @@ def _arranged(node: Node) -> tuple[Node, bool] | None:
     inner = exchanged(node)
     if inner is not None:
         return inner, True
-    if node.op.name == "reshape" and node.type.ndim == 2:
+    if node.op is get("reshape") and node.type.ndim == 2:
         inner = node.operands[0]
         shape = node.type.shape
         return (inner, shape[0] == 1) if inner.type.ndim == 1 and 1 in shape else None
@@ -310,10 +310,10 @@ def _arranged(node: Node) -> tuple[Node, bool] | None:
 
 def _is_product(node: Node) -> bool:
     """Whether ``node`` multiplies matrices or vectors, all of one dtype and of known lengths."""
-    if not isinstance(node.op, Operator) or node.op.name not in ("matmul", "dot"):
+    if node.op not in (get("matmul"), get("dot")):
         return False
     x, y = (one.type for one in node.operands)
-    if node.op.name == "dot" and (not x.ndim or not 0 < y.ndim < 3):
+    if node.op is get("dot") and (not x.ndim or not 0 < y.ndim < 3):
         return False
     alike = all(VarType(one.shape, node.type.dtype) is one for one in (x, y, node.type))
     return alike and not any(map(is_symbolic, (*x.shape, *y.shape)))

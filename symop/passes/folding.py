@@ -313,7 +313,7 @@ class _Folding:
 
     def _by_channel(self, node: Node, layer: _Layer, affine: _Affine, out: VarType) -> bool:
         channels = layer.channels
-        if node.op.name == "batch_norm":
+        if node.op is get("batch_norm"):
             assert isinstance(node.op, Operator)
             how = node.op.attribute_dict(node.attributes)
             fixed = node.operands[-1].constant is False

@@ -104,9 +104,9 @@ class _Product(NamedTuple):
         return self.node.type.dtype
 
     def _by_operator(self) -> tuple[Node, str] | None:
-        if self.node.op.name == "fully_connected":
+        if self.node.op is get("fully_connected"):
             return self._layer()
-        if self.node.op.name == "einsum":
+        if self.node.op is get("einsum"):
             return self._by_equation()
         x, y = self.node.operands
         return self._by_first(_hot(x), y) or self._by_second(x, _hot(y))

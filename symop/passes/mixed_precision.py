@@ -155,11 +155,11 @@ class _Narrowing:
 
 def _with_weight(operator: Operator, inputs: Inputs, attributes: Attributes) -> Node | None:
     """Returns a product with a weight matrix in 8 bits; None if the call is another one."""
-    if operator.name == "matmul":
+    if operator is get("matmul"):
         data, weight = inputs
         flat = data is not None and data.ndim >= 2
         return _in_8_bits(data, weight, data.shape[:-1]) if flat and weight.ndim == 2 else None
-    if operator.name != "fully_connected":
+    if operator is not get("fully_connected"):
         return None
     data, weight, bias = inputs
     rows = data.shape[:1] if operator.attribute_dict(attributes)["flatten"] else data.shape[:-1]
