@@ -29,6 +29,7 @@ from symop.interop.mxnet.fluent import BINARY as _BINARY
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ndarray import array_of as _array_of
+from symop.interop.mxnet.ndarray import filled as _filled
 from symop.interop.mxnet.np_shapes import require_filled as _require_filled
 from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.parameters import load_params as _load_params
@@ -46,6 +47,7 @@ __all__ = [
     "to_dlpack_for_write", "true_divide", "waitall", "zeros",
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
+_FILLED = (None, "float32", "int32", _np.float32, _np.int32)
 
 # Creation --------------------------------------------------------------------------------------
 
@@ -78,7 +80,7 @@ def array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
         given = _np.array(source_array, _np.float32 if dtype is None else dtype)
     except (TypeError, ValueError) as error:
         raise TypeError(f"array: the entries must be numbers, got {source_array!r}") from error
-    return _made(_jnp.asarray(given), ctx)
+    return _made(_jax.device_put(given), ctx)
 
 
 def _made(value: _jax.Array, ctx: _Any) -> NDArray:
@@ -96,8 +98,7 @@ def zeros(
     if stype not in (None, "default"):
         return _creation.zeros(stype, shape, ctx, dtype)
     _require_filled("zeros", shape)
-    made: NDArray = _called("_zeros")(shape=shape, ctx=ctx, dtype=dtype, **others)
-    return made
+    return _constant("_zeros", 0, shape, ctx, dtype, others)
 
 
 def empty(shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None) -> NDArray:
@@ -112,8 +113,18 @@ def ones(shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any) -> 
         MXNetError: a length is not positive, outside of ``mx.np_shape()``.
     """
     _require_filled("ones", shape)
-    result: NDArray = _called("_ones")(shape=shape, ctx=ctx, dtype=dtype, **others)
-    return result
+    return _constant("_ones", 1, shape, ctx, dtype, others)
+
+
+def _constant(
+    operator: str, number: int, shape: Shape, ctx: _Any, dtype: _Any, others: dict[str, _Any]
+) -> NDArray:
+    """An array of equal numbers; nothing is compiled for a small one of a common dtype."""
+    if others or dtype not in _FILLED:
+        made: NDArray = _called(operator)(shape=shape, ctx=ctx, dtype=dtype, **others)
+        return made
+    lengths = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    return _made(_filled(lengths, number, dtype or "float32"), ctx)
 
 
 def full(

@@ -82,7 +82,7 @@ def require_filled(what: str, shape: int | Sequence[int]) -> None:
     Raises:
         MXNetError: the shape of a new array is unknown.
     """
-    lengths = [shape] if isinstance(shape, int) else list(shape)
+    lengths = list(shape) if isinstance(shape, Sequence) else [shape]
     if not is_np_shape() and not (lengths and all(one > 0 for one in lengths)):
         raise MXNetError(
             f"{what}: the shape must be known, with lengths of at least 1, got {tuple(lengths)}; "
