@@ -17,10 +17,12 @@ from registry.values import SelectedRows as _SelectedRows
 from symop.interop.mxnet import sparse_arrays as _sparse
 from symop.interop.mxnet import sparse_creation as _creation
 from symop.interop.mxnet.array_calls import caller as _caller
+from symop.interop.mxnet.array_checks import gather_nd, take
+from symop.interop.mxnet.array_checks import potrf as linalg_potrf
 from symop.interop.mxnet.array_contrib import FUNCTIONS as _CONTRIB
 from symop.interop.mxnet.array_memory import from_numpy
 from symop.interop.mxnet.array_methods import called as _called
-from symop.interop.mxnet.array_methods import gather_nd, moveaxis, split_v2
+from symop.interop.mxnet.array_methods import moveaxis, split_v2
 from symop.interop.mxnet.array_operators import binary as _binary
 from symop.interop.mxnet.cached_op import CachedOp
 from symop.interop.mxnet.context import placed as _placed
@@ -42,9 +44,9 @@ from symop.io.files import PathLike as _PathLike
 __all__ = [
     "CSRNDArray", "CachedOp", "NDArray", "RowSparseNDArray", "arange", "array", "cast_storage",
     "concatenate", "contrib", "empty", "eye", "from_dlpack", "from_numpy", "full", "gather_nd",
-    "histogram", "image", "linalg", "linspace", "load", "load_frombuffer", "moveaxis",
-    "onehot_encode", "ones", "op", "random", "save", "sparse", "split_v2", "to_dlpack_for_read",
-    "to_dlpack_for_write", "true_divide", "waitall", "zeros",
+    "histogram", "image", "linalg", "linalg_potrf", "linspace", "load", "load_frombuffer",
+    "moveaxis", "onehot_encode", "ones", "op", "random", "save", "sparse", "split_v2", "take",
+    "to_dlpack_for_read", "to_dlpack_for_write", "true_divide", "waitall", "zeros",
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
 _FILLED = (None, "float32", "int32", _np.float32, _np.int32)
@@ -299,7 +301,7 @@ def _namespace(name: str, prefix: str, functions: _Mapping[str, _Any] | None = N
 
 
 random = _namespace("random", "_random_", _samplers(_called, least=1))
-linalg = _namespace("linalg", "_linalg_")
+linalg = _namespace("linalg", "_linalg_", {"potrf": linalg_potrf})
 image = _namespace("image", "_image_")
 contrib = _namespace("contrib", "_contrib_", _CONTRIB)
 op = _internal = _namespace("op", "")
