@@ -125,7 +125,7 @@ def _constant(
     if others or dtype not in _FILLED:
         made: NDArray = _called(operator)(shape=shape, ctx=ctx, dtype=dtype, **others)
         return made
-    lengths = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    lengths = tuple(_np.atleast_1d(shape).tolist())
     return _made(_filled(lengths, number, dtype or "float32"), ctx)
 
 
