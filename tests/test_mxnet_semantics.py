@@ -144,6 +144,19 @@ def test_shapes_may_be_arrays_of_numpy():
     assert nd.ones((1, 1)).broadcast_to(shape).shape == (2, 1)
 
 
+def test_what_was_recorded_leads_on_after_a_backward_pass():
+    x, weight, bias = nd.ones((1, 2)), nd.ones((3, 2)), nd.ones(3)
+    weight.attach_grad()
+    bias.attach_grad()
+    slope, moved = bias.grad, bias
+    for _ in range(2):
+        with mx.autograd.record():
+            moved = moved + 1
+            out = nd.FullyConnected(x, weight, moved, num_hidden=3) * 2
+            out.backward()
+        assert slope.asnumpy().tolist() == [2, 2, 2]
+
+
 def test_a_cached_operator_is_recorded():
     net = mx.nd.CachedOp(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=1, no_bias=True))
     x, weight, out = nd.ones((1, 2)), nd.array([[3, 4]]), nd.zeros((1, 1))

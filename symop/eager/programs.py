@@ -502,6 +502,10 @@ class LinearizedProgram:
         count = len(self.plain)
         return self.ordered([*saved[:count], *self._unpack(saved[count:])])
 
+    def nothing_saved(self) -> Values:
+        """Returns what takes the place of freed residuals, for gradients that read none."""
+        return [None] * (len(self.plain) + len(self._packing.nodes))
+
     def behind(self, reached: tuple[Node, ...], by: tuple[Node, ...]) -> list[Node]:
         """Returns the nodes among ``by`` that the values ``reached`` are functions of."""
         key = reached, by

@@ -4,12 +4,12 @@ Names not defined here are operators: ``mx.nd.relu(x)``. 64-bit dtypes require J
 (``jax_enable_x64``); otherwise they become 32-bit dtypes.
 """
 
+import math as _math
 from collections.abc import Callable as _Callable
 from collections.abc import Mapping as _Mapping
 from typing import Any as _Any
 
 import jax as _jax
-import jax.numpy as _jnp
 import numpy as _np
 
 import symop as _so
@@ -49,6 +49,7 @@ __all__ = [
     "to_dlpack_for_read", "to_dlpack_for_write", "true_divide", "waitall", "zeros",
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
+_FEW = 1 << 16
 _FILLED = (None, "float32", "int32", _np.float32, _np.int32)
 
 # Creation --------------------------------------------------------------------------------------
@@ -122,11 +123,12 @@ def _constant(
     operator: str, number: int, shape: Shape, ctx: _Any, dtype: _Any, others: dict[str, _Any]
 ) -> NDArray:
     """An array of equal numbers; nothing is compiled for a small one of a common dtype."""
-    if others or dtype not in _FILLED:
+    lengths = _np.atleast_1d(shape).tolist()
+    small = min(lengths, default=0) >= 0 and _math.prod(lengths) <= _FEW
+    if others or dtype not in _FILLED or not small:
         made: NDArray = _called(operator)(shape=shape, ctx=ctx, dtype=dtype, **others)
         return made
-    lengths = tuple(_np.atleast_1d(shape).tolist())
-    return _made(_filled(lengths, number, dtype or "float32"), ctx)
+    return _made(_filled(tuple(lengths), number, dtype or "float32"), ctx)
 
 
 def full(
@@ -290,7 +292,7 @@ def _unpacked(one: _Any) -> _Any:
         return _creation.row_sparse_of(one)
     if isinstance(one, _CSRArray):
         return _creation.csr_of(one)
-    return _made(_jnp.asarray(one), None)
+    return _made(_jax.device_put(one), None)
 
 
 # Namespaces ------------------------------------------------------------------------------------
