@@ -4,7 +4,6 @@ Names not defined here are operators: ``mx.nd.relu(x)``. 64-bit dtypes require J
 (``jax_enable_x64``); otherwise they become 32-bit dtypes.
 """
 
-import math as _math
 from collections.abc import Callable as _Callable
 from collections.abc import Mapping as _Mapping
 from typing import Any as _Any
@@ -32,6 +31,7 @@ from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ndarray import array_of as _array_of
 from symop.interop.mxnet.ndarray import filled as _filled
+from symop.interop.mxnet.ndarray import is_small as _is_small
 from symop.interop.mxnet.np_shapes import require_filled as _require_filled
 from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.parameters import load_params as _load_params
@@ -49,7 +49,6 @@ __all__ = [
     "to_dlpack_for_read", "to_dlpack_for_write", "true_divide", "waitall", "zeros",
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
-_FEW = 1 << 16
 _FILLED = (None, "float32", "int32", _np.float32, _np.int32)
 
 # Creation --------------------------------------------------------------------------------------
@@ -124,8 +123,7 @@ def _constant(
 ) -> NDArray:
     """An array of equal numbers; nothing is compiled for a small one of a common dtype."""
     lengths = _np.atleast_1d(shape).tolist()
-    small = min(lengths, default=0) >= 0 and _math.prod(lengths) <= _FEW
-    if others or dtype not in _FILLED or not small:
+    if others or dtype not in _FILLED or not _is_small(lengths):
         made: NDArray = _called(operator)(shape=shape, ctx=ctx, dtype=dtype, **others)
         return made
     return _made(_filled(tuple(lengths), number, dtype or "float32"), ctx)

@@ -495,10 +495,15 @@ def array_named(name: str, value: Any) -> NDArray:
 
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any = None) -> jax.Array:
     """A JAX array filled with a number; for small ones nothing is compiled."""
-    if math.prod(shape) > _SMALL:
+    if not is_small(shape):
         return jnp.full(shape, value, dtype, device=device)
     made: jax.Array = jax.device_put(np.full(shape, value, dtype), device)
     return made
+
+
+def is_small(shape: Sequence[int]) -> bool:
+    """Whether an array of a valid shape is filled on the host."""
+    return min(shape, default=0) >= 0 and math.prod(shape) <= _SMALL
 
 
 def zeros_of(
