@@ -112,6 +112,16 @@ def test_backward_runs_no_forward_operator_again():
     assert text.count("dot_general") == 2
 
 
+def test_what_was_compiled_serves_the_next_executor_of_the_graph():
+    def compiled():
+        x = so.var("x", shape=(3, 5, 7))
+        executor = so.sin(x).bind({"x": np.ones((3, 5, 7), np.float32)})
+        executor.forward(is_train=True)
+        return executor._modes[True].half(("x",)).forward
+
+    assert compiled() is compiled()
+
+
 def test_integers_have_no_gradient():
     table, ids = so.var("table", shape=(5, 2)), so.var("ids", shape=(3,), dtype="int32")
     y = so.take(table, ids, axis=0)

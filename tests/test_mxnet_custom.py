@@ -677,3 +677,63 @@ def test_assign():
     assert close(out, [7, 8])
     with pytest.raises(MXNetError, match="req must be"):
         CustomOp().assign(out, "put", 5)
+
+
+# Older classes
+
+
+class Doubled(mx.operator.NumpyOp):
+    def forward(self, in_data, out_data):
+        out_data[0][:] = 2 * in_data[0] + in_data[1]
+
+    def backward(self, out_grad, in_data, out_data, in_grad):
+        in_grad[0][:] = 2 * out_grad[0]
+        in_grad[1][:] = out_grad[0]
+
+    def list_arguments(self):
+        return ["x", "y"]
+
+
+class Exponential(mx.operator.NDArrayOp):
+    def forward(self, in_data, out_data):
+        out_data[0][:] = mx.nd.exp(in_data[0])
+
+    def backward(self, out_grad, in_data, out_data, in_grad):
+        in_grad[0][:] = out_data[0] if not self.need_top_grad() else out_data[0] * out_grad[0]
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+def test_operators_on_numpys_arrays():
+    net = Doubled()(mx.sym.var("a"), mx.sym.var("b"), name="doubled")
+    assert net.list_outputs() == ["doubled_output"]
+    executor = net.simple_bind(mx.cpu(), a=(2,), b=(2,))
+    executor.arg_dict["a"][:] = mx.nd.array([1, 2])
+    executor.arg_dict["b"][:] = 10
+    assert executor.forward(is_train=True)[0].asnumpy().tolist() == [12, 14]
+    executor.backward(mx.nd.array([1, 3]))
+    grads = {name: one.asnumpy().tolist() for name, one in executor.grad_dict.items()}
+    assert grads == {"a": [2, 6], "b": [1, 3]}
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+def test_operators_of_older_classes_have_defaults():
+    net = mx.operator.NumpyOp().get_symbol(mx.sym.var("x"))
+    executor = net.simple_bind(mx.cpu(), x=(2,))
+    executor.arg_dict["x"][:] = 4
+    assert executor.forward(is_train=True)[0].asnumpy().tolist() == [4, 4]
+    executor.backward(mx.nd.array([5, 6]))
+    assert executor.grad_dict["x"].asnumpy().tolist() == [1, 1]
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+def test_a_loss_on_arrays_needs_no_cotangent():
+    executor = Exponential(need_top_grad=False)(mx.sym.var("x")).simple_bind(mx.cpu(), x=(1,))
+    executor.arg_dict["x"][:] = 1
+    (out,) = executor.forward(is_train=True)
+    executor.backward()
+    assert executor.grad_dict["x"].asscalar() == out.asscalar()
+
+
+def test_older_classes_are_deprecated():
+    with pytest.warns(UserWarning, match="Exponential has been deprecated"):
+        Exponential()

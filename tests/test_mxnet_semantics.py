@@ -95,10 +95,66 @@ def test_calls_that_mxnet_refuses():
             nd.gather_nd(data, nd.array([[0], [last]]))
 
 
+def test_arrays_are_checked_where_symbols_are_not():
+    x = nd.array([[1, 2], [3, 4]])
+    for wrong in (
+        lambda: nd.take(x, nd.array([2]), mode="raise"),
+        lambda: x.take(nd.array([-1]), axis=1, mode="raise"),
+    ):
+        with pytest.raises(IndexError, match="take"):
+            wrong()
+    assert x.take(nd.array([1]), axis=-1, mode="raise").asnumpy().tolist() == [[2], [4]]
+    assert x.take(nd.array([9])).asnumpy().tolist() == [[3, 4]]
+    assert nd.linalg.potrf(nd.array([[4]])).asscalar() == 2
+    with pytest.raises(MXNetError, match="positive definite"):
+        nd.linalg.potrf(nd.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("reduce", [nd.max, nd.min])
+def test_nan_is_the_extremum_of_what_holds_it(reduce):
+    given = np.random.default_rng(0).random((7, 6, 5, 6, 7), np.float32)
+    given.ravel()[[5, 100, 3000]] = np.nan
+    assert np.isnan(reduce(nd.array(given)).asscalar())
+    found = reduce(nd.array(given), axis=(1, 3, 4)).asnumpy()
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(given.max((1, 3, 4))))
+    assert reduce(nd.array([2, 2], dtype="int32")).asscalar() == 2
+
+
+def test_dropout_of_everything():
+    executor = mx.sym.Dropout(mx.sym.var("x"), p=1.0).simple_bind(mx.cpu(), x=(3,))
+    executor.arg_dict["x"][:] = 2
+    assert executor.forward()[0].asnumpy().tolist() == [2, 2, 2]
+    assert np.isnan(executor.forward(is_train=True)[0].asnumpy()).all()
+    with pytest.raises(MXNetError, match=r"\[0, 1\]"):
+        nd.Dropout(nd.ones(3), p=1.5)
+
+
+def test_filled_arrays_have_the_dtype_and_device_asked_for():
+    for made, number in ((nd.zeros, 0), (nd.ones, 1)):
+        for dtype in (None, "int32", np.float16, "uint8"):
+            found = made((2, 3), dtype=dtype)
+            assert (found.dtype, found.context) == (np.dtype(dtype or "float32").type, mx.cpu(0))
+            assert (found.asnumpy() == number).all()
+    assert nd.zeros(np.int64(3)).shape == nd.ones([3]).shape == (3,)
+
+
 def test_shapes_may_be_arrays_of_numpy():
     shape = np.array([2, 1])
     assert nd.zeros(shape).shape == (2, 1)
     assert nd.ones((1, 1)).broadcast_to(shape).shape == (2, 1)
+
+
+def test_what_was_recorded_leads_on_after_a_backward_pass():
+    x, weight, bias = nd.ones((1, 2)), nd.ones((3, 2)), nd.ones(3)
+    weight.attach_grad()
+    bias.attach_grad()
+    slope, moved = bias.grad, bias
+    for _ in range(2):
+        with mx.autograd.record():
+            moved = moved + 1
+            out = nd.FullyConnected(x, weight, moved, num_hidden=3) * 2
+            out.backward()
+        assert slope.asnumpy().tolist() == [2, 2, 2]
 
 
 def test_a_cached_operator_is_recorded():
@@ -191,6 +247,28 @@ def test_results_of_several_contexts_are_in_parts():
     module.forward(mx.io.DataBatch([nd.ones((3, 8, 7))]))
     assert module.get_outputs()[0].shape == (3, 8, 7)
     assert [one.shape for one in module.get_outputs(False)[0]] == [(3, 4, 7)] * 2
+
+
+def test_outputs_of_several_contexts_are_copies():
+    for contexts, kept in ([mx.cpu(0)], False), ([mx.cpu(0), mx.cpu(1)], True):
+        module = mx.mod.Module(mx.sym.var("data") * 1, label_names=None, context=contexts)
+        module.bind([("data", (2, 1))], for_training=False)
+        module.init_params()
+        module.forward(mx.io.DataBatch([nd.ones((2, 1))]))
+        (first,) = module.get_outputs()
+        module.forward(mx.io.DataBatch([nd.zeros((2, 1))]))
+        assert (first.asnumpy().max() == 1) == kept
+
+
+def test_keys_of_a_store_are_numbers_or_text():
+    store = mx.kv.create()
+    store.init(3, nd.ones(2))
+    with pytest.raises(MXNetError, match="numbers or all text"):
+        store.init("w", nd.ones(2))
+
+
+def test_a_shape_may_be_a_number():
+    assert mx.sym.var("x", shape=3).infer_shape()[0] == [(3,)]
 
 
 def test_stores_of_users():

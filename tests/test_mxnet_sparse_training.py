@@ -2,6 +2,7 @@
 
 import warnings
 
+import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -492,6 +493,9 @@ def test_rows_of_a_store():
     store.push("w", [nd.array(ROWS).tostype("row_sparse")] * 2)
     store.row_sparse_pull("w", out=[out], row_ids=[nd.array([1, 2])])
     assert parts(out) == {1: [2, -4]}
+    outs = [nd.sparse.zeros("row_sparse", (5, 2)) for _ in range(2)]
+    store.row_sparse_pull(["w"], out=[outs], row_ids=[[nd.array([1]), nd.array([2])]])
+    assert [sorted(parts(one)) for one in outs] == [[1], []]
     with pytest.raises(MXNetError, match="must be row_sparse"):
         store.row_sparse_pull("w", out=nd.zeros((5, 2)), row_ids=nd.array([1]))
 
@@ -510,6 +514,18 @@ def test_rows_of_a_store_by_the_columns_of_a_matrix():
     columns[:] = 2
     store.row_sparse_pull("w", out=out, row_ids=columns)
     assert parts(out) == {2: [4, 5]}
+
+
+@pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+def test_a_store_sums_rows_of_several_devices():
+    store, devices = mx.kv.create(), [mx.cpu(0), mx.cpu(1)]
+    store.init("w", nd.zeros((5, 2)))
+    store.push("w", [nd.ones((5, 2), ctx=one).tostype("row_sparse") for one in devices])
+    outs = [nd.zeros((5, 2), ctx=one) for one in devices]
+    store.pull("w", out=outs)
+    for out, device in zip(outs, devices, strict=True):
+        assert out.context == device
+        assert (out - 2).asnumpy().tolist() == np.zeros((5, 2)).tolist()
 
 
 def libsvm(path, labels, rows):

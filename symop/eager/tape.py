@@ -178,7 +178,8 @@ class Walk:
         inputs: dict[Node, Source],
     ) -> list[NDArray]:
         saved, packed = entry.saved, entry.packed
-        assert saved is not None
+        if saved is None:  # freed residuals are not read: is_spent() raises otherwise
+            saved, packed = entry.recorded.nothing_saved(), False
         values = [one.value for one in heads]
         if not self.create_graph:
             return [array_of(one) for one in pulled.run(saved, packed, values, run_program)]

@@ -6,7 +6,7 @@ returns the outputs and the residuals that the backward half reads. Each half is
 
 import functools
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeGuard
@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import ArgumentError, BusyError, FeedError, GradientError
+from registry.operator.operator import Operator
 from registry.tracebacks import api_class
 from registry.types import KEY_TYPE, OpReqType, VarKind, VarType
 from symop import random
@@ -45,6 +46,7 @@ from symop.runtime.function import (
 )
 from symop.runtime.memory import is_alive, memory_of
 from symop.runtime.placement import Placement, constrained_by, current
+from symop.xla.compiling import quick_options
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """The action of ``backward`` on a gradient: none, replace the old one, or add to it.
@@ -458,7 +460,8 @@ class _Mode:
         ]
         self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
-        self.run: Call = jax.jit(self.placing(self._plan))
+        options = self.options(self.settled.outputs, self.order)
+        self.run: Call = jax.jit(self.placing(self._plan), compiler_options=options)
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:
@@ -486,6 +489,14 @@ class _Mode:
             updates=self.settled.updates if updating else None,
         )
 
+    def options(self, outputs: Sequence[Node], variables: Sequence[Node]) -> dict[str, Any] | None:
+        """Returns the compiler's options for a plan, which is compiled quickly if it is small."""
+        if self.placement is not None:
+            return None
+        order = topological([*outputs, *self.settled.updates.values()], until=variables)
+        types = [one for node in (*variables, *order) for one in node.types or ()]
+        return quick_options(sum(isinstance(node.op, Operator) for node in order), types)
+
     def placing(self, schedule: Schedule) -> Call:
         """Returns the function of ``schedule``, whose new states are split as declared."""
         names = [self.names[i] for i in schedule.updates]
@@ -512,6 +523,8 @@ class _Mode:
 
 _modes: "weakref.WeakValueDictionary[Any, _Mode]" = weakref.WeakValueDictionary()
 """Modes by what determines them: executors of equal graphs and types share what is compiled."""
+_recent: deque[_Mode] = deque(maxlen=16)
+"""The last modes that an executor was bound to, kept for a next executor of the same graph."""
 
 
 def _mode(bound: _Bound, *, training: bool, stacking: Callable[[tuple[str, ...]], bool]) -> _Mode:
@@ -522,6 +535,7 @@ def _mode(bound: _Bound, *, training: bool, stacking: Callable[[tuple[str, ...]]
     found = _modes.get(key)
     if found is None:
         found = _modes[key] = _Mode(bound, training=training, stacking=stacking)
+    _recent.append(found)
     return found
 
 
@@ -567,8 +581,10 @@ class _Halves:
             # Without a copy, a gradient could be one of the arguments, which are donated next time.
             return [jnp.copy(one) if before is None else before + one for before, one in pairs]
 
-        self.forward: Call = jax.jit(forward)
-        self._backward: Call = jax.jit(backward)
+        options = mode.options([*settled.outputs, *carried], mode.order)
+        self.forward: Call = jax.jit(forward, compiler_options=options)
+        options = mode.options(gradients, known)
+        self._backward: Call = jax.jit(backward, compiler_options=options)
         self._backward_over = DonatingStep(over, keep_unused=True)
 
     @functools.cached_property

@@ -29,6 +29,7 @@ from symop.interop.mxnet import (
     monitor,
     name,
     nd,
+    operator,
     optimizer,
     profiler,
     random,
@@ -39,7 +40,6 @@ from symop.interop.mxnet import (
     util,
     visualization,
 )
-from symop.interop.mxnet import custom_operator as operator
 from symop.interop.mxnet import initializer as init
 from symop.interop.mxnet import kvstore as kv
 from symop.interop.mxnet import module as mod

@@ -7,7 +7,8 @@ import symop as so
 from registry.caches import memoized
 from registry.hooks import define
 from symop.interop.mxnet.array_calls import function_of
-from symop.interop.mxnet.errors import MXNetError, MXNetIndexError, MXNetValueError
+from symop.interop.mxnet.array_checks import take
+from symop.interop.mxnet.errors import MXNetError, MXNetValueError
 from symop.interop.mxnet.fluent import fluent_methods, moved_axes, split_parts
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
@@ -129,24 +130,6 @@ def moveaxis(tensor: NDArray, source: int | Lengths, destination: int | Lengths)
     return result
 
 
-def gather_nd(data: NDArray, indices: NDArray, **options: Any) -> NDArray:
-    """The entries of ``data`` at columns of ``indices``; negative ones count from the end.
-
-    Raises:
-        MXNetIndexError: an index is out of bounds, which is checked when it is called.
-    """
-    places = indices.asnumpy()
-    for axis, (row, length) in enumerate(zip(places, data.shape, strict=False)):
-        wrong = row[(row < -length) | (row >= length)]
-        if wrong.size:
-            raise MXNetIndexError(
-                f"gather_nd: indices of axis {axis} must be in [{-length}, {length}), got "
-                f"{int(wrong.flat[0])}"
-            )
-    result: NDArray = called("gather_nd")(data, indices, **options)
-    return result
-
-
 def retain(self: NDArray, *args: Any, **kwargs: Any) -> NDArray:
     """The array restricted to some rows; see ``mx.nd.sparse.retain``."""
     result: NDArray = called("_sparse_retain")(self, *args, **kwargs)
@@ -155,7 +138,7 @@ def retain(self: NDArray, *args: Any, **kwargs: Any) -> NDArray:
 
 define(RowSparseNDArray, retain=retain)
 _IN_PLACE = (reshape, flatten, expand_dims, squeeze)
-_OWN = {one.__name__: one for one in (*_IN_PLACE, broadcast_to, broadcast_like, split_v2)}
+_OWN = {one.__name__: one for one in (*_IN_PLACE, broadcast_to, broadcast_like, split_v2, take)}
 define(
     NDArray,
     **{**fluent_methods(NDArray, called), **_OWN},

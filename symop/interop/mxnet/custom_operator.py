@@ -1,4 +1,4 @@
-"""``mx.operator``: operators written in Python by users, and ``Custom``, which calls them.
+"""Registration of operators written in Python by users, and ``Custom``, which calls them.
 
 Example:
     >>> import symop.interop.mxnet as mx
@@ -51,21 +51,13 @@ from symop.interop.mxnet.custom_props import (
 )
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
-from symop.interop.mxnet.operator_arguments import OperatorArguments, get_operator_arguments
 from symop.interop.mxnet.operators import TABLE, StateName, operator
 from symop.interop.mxnet.ops.values import made
 from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes, is_known
 from symop.interop.mxnet.partial_shapes import enter as enter_shape
 
-__all__ = [
-    "CustomOp",
-    "CustomOpProp",
-    "OperatorArguments",
-    "get_all_registered_operators",
-    "get_operator_arguments",
-    "register",
-]
+__all__ = ["CustomOp", "CustomOpProp", "get_all_registered_operators", "register"]
 _MOST = 64
 
 

@@ -69,9 +69,12 @@ class KVStore(KVStoreBase):
         """Stores copies of arrays, one or a list.
 
         Raises:
-            MXNetError: a key exists already.
+            MXNetError: a key exists already, or keys are partly numbers and partly text.
         """
         pairs = _pairs(key, value)
+        kinds = {isinstance(one, str) for one in [*self._stored, *(one for one, _ in pairs)]}
+        if len(kinds) > 1:
+            raise MXNetError("init: keys must be all numbers or all text, got both")
         for one, _ in pairs:
             if one in self._stored:
                 raise MXNetError(f"init: a key must be new, got {one!r}")
@@ -119,7 +122,7 @@ class KVStore(KVStoreBase):
                 stored = self._of(one)
                 if array.is_sparse or stored.is_sparse:
                     if not (array.is_sparse and ignore_sparse):
-                        assign(array, stored)
+                        assign(array, stored.as_in_context(array.context))
                     continue
                 array.hold(on_device_of(array, stored.value.astype(array.dtype)))
 
@@ -132,7 +135,8 @@ class KVStore(KVStoreBase):
             key: one key or a list.
             out: a row-sparse array for each key, or a list of arrays.
             priority: has no effect.
-            row_ids: the rows for each array, in any order; one array of rows is for all.
+            row_ids: the rows for each array, in any order, in a list or in a list for each key; one
+                array of rows is for all.
 
         Raises:
             MXNetError: a key does not exist, or an array is not row-sparse.
@@ -149,7 +153,7 @@ class KVStore(KVStoreBase):
         pairs = _pairs(key, out)
         if row_ids is None:
             raise MXNetError("row_sparse_pull: row_ids must be given, got None")
-        told = [row_ids] if isinstance(row_ids, NDArray) else list(row_ids)
+        told = _flat(row_ids)
         each = [(one, array) for one, arrays in pairs for array in arrays]
         rows = told * len(each) if len(told) == 1 else told
         if len(rows) != len(each):
@@ -219,6 +223,13 @@ def _pairs(key: Any, value: Any) -> list[tuple[Key, Sequence[NDArray]]]:
     ]
 
 
+def _flat(arrays: Any) -> list[NDArray]:
+    """The arrays of nested lists."""
+    if isinstance(arrays, NDArray):
+        return [arrays]
+    return [one for part in arrays for one in _flat(part)]
+
+
 def _copied(array: NDArray) -> NDArray:
     """A copy of an array, which keeps its storage type."""
     if array.is_sparse:
@@ -231,7 +242,8 @@ def _total(arrays: Sequence[NDArray]) -> NDArray:
     """The sum of arrays."""
     if any(one.is_sparse for one in arrays):
         with so.autograd.pause():
-            return _copied(arrays[0]) if len(arrays) == 1 else functools.reduce(add, arrays)
+            near = [one.as_in_context(arrays[0].context) for one in arrays]
+            return _copied(arrays[0]) if len(arrays) == 1 else functools.reduce(add, near)
     total = arrays[0].value
     for more in arrays[1:]:
         total = total + jax.device_put(more.value, *total.devices())

@@ -9,7 +9,6 @@ from collections.abc import Mapping as _Mapping
 from typing import Any as _Any
 
 import jax as _jax
-import jax.numpy as _jnp
 import numpy as _np
 
 import symop as _so
@@ -17,10 +16,12 @@ from registry.values import SelectedRows as _SelectedRows
 from symop.interop.mxnet import sparse_arrays as _sparse
 from symop.interop.mxnet import sparse_creation as _creation
 from symop.interop.mxnet.array_calls import caller as _caller
+from symop.interop.mxnet.array_checks import gather_nd, take
+from symop.interop.mxnet.array_checks import potrf as linalg_potrf
 from symop.interop.mxnet.array_contrib import FUNCTIONS as _CONTRIB
 from symop.interop.mxnet.array_memory import from_numpy
 from symop.interop.mxnet.array_methods import called as _called
-from symop.interop.mxnet.array_methods import gather_nd, moveaxis, split_v2
+from symop.interop.mxnet.array_methods import moveaxis, split_v2
 from symop.interop.mxnet.array_operators import binary as _binary
 from symop.interop.mxnet.cached_op import CachedOp
 from symop.interop.mxnet.context import placed as _placed
@@ -29,6 +30,8 @@ from symop.interop.mxnet.fluent import BINARY as _BINARY
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ndarray import array_of as _array_of
+from symop.interop.mxnet.ndarray import filled as _filled
+from symop.interop.mxnet.ndarray import is_small as _is_small
 from symop.interop.mxnet.np_shapes import require_filled as _require_filled
 from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.parameters import load_params as _load_params
@@ -41,11 +44,12 @@ from symop.io.files import PathLike as _PathLike
 __all__ = [
     "CSRNDArray", "CachedOp", "NDArray", "RowSparseNDArray", "arange", "array", "cast_storage",
     "concatenate", "contrib", "empty", "eye", "from_dlpack", "from_numpy", "full", "gather_nd",
-    "histogram", "image", "linalg", "linspace", "load", "load_frombuffer", "moveaxis",
-    "onehot_encode", "ones", "op", "random", "save", "sparse", "split_v2", "to_dlpack_for_read",
-    "to_dlpack_for_write", "true_divide", "waitall", "zeros",
+    "histogram", "image", "linalg", "linalg_potrf", "linspace", "load", "load_frombuffer",
+    "moveaxis", "onehot_encode", "ones", "op", "random", "save", "sparse", "split_v2", "take",
+    "to_dlpack_for_read", "to_dlpack_for_write", "true_divide", "waitall", "zeros",
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
+_FILLED = (None, "float32", "int32", _np.float32, _np.int32)
 
 # Creation --------------------------------------------------------------------------------------
 
@@ -78,7 +82,7 @@ def array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
         given = _np.array(source_array, _np.float32 if dtype is None else dtype)
     except (TypeError, ValueError) as error:
         raise TypeError(f"array: the entries must be numbers, got {source_array!r}") from error
-    return _made(_jnp.asarray(given), ctx)
+    return _made(_jax.device_put(given), ctx)
 
 
 def _made(value: _jax.Array, ctx: _Any) -> NDArray:
@@ -96,8 +100,7 @@ def zeros(
     if stype not in (None, "default"):
         return _creation.zeros(stype, shape, ctx, dtype)
     _require_filled("zeros", shape)
-    made: NDArray = _called("_zeros")(shape=shape, ctx=ctx, dtype=dtype, **others)
-    return made
+    return _constant("_zeros", 0, shape, ctx, dtype, others)
 
 
 def empty(shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None) -> NDArray:
@@ -112,8 +115,18 @@ def ones(shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any) -> 
         MXNetError: a length is not positive, outside of ``mx.np_shape()``.
     """
     _require_filled("ones", shape)
-    result: NDArray = _called("_ones")(shape=shape, ctx=ctx, dtype=dtype, **others)
-    return result
+    return _constant("_ones", 1, shape, ctx, dtype, others)
+
+
+def _constant(
+    operator: str, number: int, shape: Shape, ctx: _Any, dtype: _Any, others: dict[str, _Any]
+) -> NDArray:
+    """An array of equal numbers; nothing is compiled for a small one of a common dtype."""
+    lengths = _np.atleast_1d(shape).tolist()
+    if others or dtype not in _FILLED or not _is_small(lengths):
+        made: NDArray = _called(operator)(shape=shape, ctx=ctx, dtype=dtype, **others)
+        return made
+    return _made(_filled(tuple(lengths), number, dtype or "float32"), ctx)
 
 
 def full(
@@ -277,7 +290,7 @@ def _unpacked(one: _Any) -> _Any:
         return _creation.row_sparse_of(one)
     if isinstance(one, _CSRArray):
         return _creation.csr_of(one)
-    return _made(_jnp.asarray(one), None)
+    return _made(_jax.device_put(one), None)
 
 
 # Namespaces ------------------------------------------------------------------------------------
@@ -288,7 +301,7 @@ def _namespace(name: str, prefix: str, functions: _Mapping[str, _Any] | None = N
 
 
 random = _namespace("random", "_random_", _samplers(_called, least=1))
-linalg = _namespace("linalg", "_linalg_")
+linalg = _namespace("linalg", "_linalg_", {"potrf": linalg_potrf})
 image = _namespace("image", "_image_")
 contrib = _namespace("contrib", "_contrib_", _CONTRIB)
 op = _internal = _namespace("op", "")

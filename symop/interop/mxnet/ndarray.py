@@ -474,6 +474,8 @@ def array_of(value: Any, dtype: Any = None) -> NDArray:
         value = value.value
     if isinstance(value, so.NDArray):
         value = value.value
+    if isinstance(value, np.ndarray):  # nothing is compiled for a copy
+        return NDArray(so.NDArray(jax.device_put(np.array(value, dtype))))
     return NDArray(so.NDArray(jnp.asarray(value, dtype)))
 
 
@@ -495,10 +497,15 @@ def array_named(name: str, value: Any) -> NDArray:
 
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, device: Any = None) -> jax.Array:
     """A JAX array filled with a number; for small ones nothing is compiled."""
-    if math.prod(shape) > _SMALL:
+    if not is_small(shape):
         return jnp.full(shape, value, dtype, device=device)
     made: jax.Array = jax.device_put(np.full(shape, value, dtype), device)
     return made
+
+
+def is_small(shape: Sequence[int]) -> bool:
+    """Whether an array of a valid shape is filled on the host."""
+    return min(shape, default=0) >= 0 and math.prod(shape) <= _SMALL
 
 
 def zeros_of(

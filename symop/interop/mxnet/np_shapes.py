@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from symop.graph.scoping import Scopes
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.partial_shapes import Partial
@@ -82,7 +84,7 @@ def require_filled(what: str, shape: int | Sequence[int]) -> None:
     Raises:
         MXNetError: the shape of a new array is unknown.
     """
-    lengths = [shape] if isinstance(shape, int) else list(shape)
+    lengths = np.atleast_1d(shape).tolist()
     if not is_np_shape() and not (lengths and all(one > 0 for one in lengths)):
         raise MXNetError(
             f"{what}: the shape must be known, with lengths of at least 1, got {tuple(lengths)}; "

@@ -560,7 +560,7 @@ def assign(place: NDArray, source: NDArray) -> None:
     if isinstance(place, BaseSparseNDArray):
         place.put(source)
     else:
-        place.become(source.dense())
+        place.become(so.nd.identity(source.dense()))  # become() consumes a value
 
 
 def moved(array: BaseSparseNDArray, context: Any) -> NDArray:

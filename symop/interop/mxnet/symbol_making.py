@@ -19,7 +19,7 @@ from symop.interop.mxnet.symbol_json import HIDDEN
 def var(
     name: str,
     attr: Mapping[str, str] | None = None,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
     lr_mult: float | None = None,
     wd_mult: float | None = None,
     dtype: Any = None,
@@ -48,7 +48,7 @@ def var(
         if not is_hidden(key):
             raise MXNetError(f"var: attributes must be called __{key}__, got {key!r}")
     told = {
-        "__shape__": None if shape is None else tuple(shape),
+        "__shape__": None if shape is None else _lengths(shape),
         "__lr_mult__": lr_mult,
         "__wd_mult__": wd_mult,
         "__dtype__": None if dtype is None else _dtype_number(dtype),
@@ -61,6 +61,10 @@ def var(
 
 
 Variable = var
+
+
+def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 def _dtype_number(dtype: Any) -> int:

@@ -1,9 +1,8 @@
 """Operators of MXNet that are not mapped, by name prefix, with the reasons."""
 
 UNMAPPED = {
-    "_contrib_quantize": "arithmetic of 8-bit integers; load the model before it was quantized",
-    "_contrib_dequantize": "arithmetic of 8-bit integers; load the model before it was quantized",
-    "_contrib_requantize": "arithmetic of 8-bit integers; load the model before it was quantized",
+    "_contrib_quantized": "arithmetic of 8-bit integers; load the model before it was quantized",
+    "_contrib_quantize_asym": "integers around another number than zero, of Intel's CPUs",
     "_contrib_calibrate_entropy": "chooses ranges for 8-bit integers",
     "_contrib_intgemm": "arithmetic of 8-bit integers, of Intel's CPUs",
     "_sg_mkldnn": "made by a rewrite for Intel's CPUs; load the model before it",

@@ -445,11 +445,15 @@ class Module(BoundModule):
     # Results
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The outputs of the last forward pass; unless merged, each in a list of one device."""
+        """The outputs of the last forward pass; unless merged, each in parts of the contexts.
+
+        Those of several contexts are copies, while a single context has the arrays that the next
+        pass overwrites.
+        """
         self._settle()
         found = self._own_executor("get_outputs").outputs
         if merge_multi_context:
-            return list(found)
+            return list(found) if len(self._contexts) == 1 else [one.copy() for one in found]
         return [self._parts(one, self._symbol[i]) for i, one in enumerate(found)]
 
     def _parts(self, array: NDArray, of: Symbol) -> list[NDArray]:

@@ -1,5 +1,6 @@
 """Operators that differ in training and prediction: batch normalization and dropout."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -198,15 +199,21 @@ def dropout(
     mode: Literal["training", "always"] = "training",
     axes: tuple[int, ...] = (),
 ) -> Any:
-    """Dropout with probability ``p``, with the same mask along ``axes``."""
-    if not 0 <= p < 1:
-        raise MXNetError(f"Dropout: p must be in [0, 1), got {p}")
+    """Dropout with probability ``p``, with the same mask along ``axes``.
+
+    In training, a probability of 1 gives NaN: what is kept is divided by zero.
+    """
+    if not 0 <= p <= 1:
+        raise MXNetError(f"Dropout: p must be in [0, 1], got {p}")
     if p == 0:
         return so.identity(data)
     flag: dict[str, Any] = {"training": True} if mode == "always" else {}
+    ones = so.ones_like(data)
+    if p == 1:
+        untouched = so.equal(so.dropout(ones, rate=0.5, **flag), 1.0)
+        return data * so.where(untouched, 1.0, math.nan)
     if not axes:
         return so.dropout(data, rate=p, **flag)
-    ones = so.ones_like(data)
     for axis in axes:
         ones = so.slice_axis(ones, axis=axis, begin=0, end=1)
     return data * so.dropout(ones, rate=p, **flag)

@@ -1,10 +1,11 @@
 """Reductions over axes, and the inverse broadcasts; results have at least one axis."""
 
-import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import symop as so
+from registry.types import is_floating
 from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
@@ -58,14 +59,31 @@ def _reduced_shape(
 
 # Sums, products, extrema -----------------------------------------------------------------------
 
+
+def _extremum(function: Function) -> Function:
+    """``function``, the maximum or minimum, with NaN where an entry is NaN.
+
+    XLA's CPU backend loses NaN in a maximum of many entries (seen in jaxlib 0.10.2).
+    """
+
+    def call(data: Any, *, axis: Any, keepdims: bool) -> Any:
+        found = function(data, axis=axis, keepdims=keepdims, ties="all")
+        if not is_floating(data.dtype):
+            return found
+        unknown = so.any(so.isnan(data), axis=axis, keepdims=keepdims)
+        return so.where(unknown, math.nan, found)
+
+    return call
+
+
 _REDUCTIONS: Mapping[tuple[str, ...], Function] = {
     ("sum", "sum_axis", "_sparse_sum"): so.sum,
     ("mean", "_sparse_mean"): so.mean,
     ("prod",): so.prod,
     ("nansum",): so.nansum,
     ("nanprod",): so.nanprod,
-    ("max", "max_axis"): functools.partial(so.max, ties="all"),
-    ("min", "min_axis"): functools.partial(so.min, ties="all"),
+    ("max", "max_axis"): _extremum(so.max),
+    ("min", "min_axis"): _extremum(so.min),
 }
 
 
