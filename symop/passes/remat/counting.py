@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
 from symop.graph.nodes import Node, reaching, residuals, topological
 from symop.passes.remat.runs import bytes_of
@@ -47,8 +48,13 @@ def count_reads(ys: Sequence[Node], gradients: Sequence[Node]) -> Estimate:
     forward = topological(ys)
     own = set(forward)
     backward = [node for node in topological(gradients) if node not in own]
-    # A statistic that only the gradient selects is a value of the forward pass, too.
-    kept = _distinct(residuals(gradients, lambda one: one in own or one.source in own))
+
+    def is_known(one: Node) -> bool:
+        # A statistic that only the gradient selects is a value of the forward pass, too. A loop
+        # counts as a whole.
+        return one in own or (one.source in own and not bodies_of(one.source.attributes))
+
+    kept = _distinct(residuals(gradients, is_known))
     return Estimate(sum(map(bytes_of, kept)), max(map(_held, backward), default=0))
 
 
