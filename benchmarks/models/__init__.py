@@ -1,0 +1,153 @@
+"""Models as people train them, side by side with flax and optax.
+
+Both sides start from the same parameters, see the same batches and must have the same losses over
+100 steps before anything is timed.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from measure import Figure, Program, brief, compare, counted, judged
+from steps import forget
+
+from models.pairs import HAS_TORCH, PAIRS, STEPS, Pair, Sides
+
+TITLE = "Models against flax and optax"
+STEP, COMPILE, DEEP_COMPILE, MEAN_STEP, MEAN_MEMORY = 1.0, 1.1, 0.5, 0.9, 0.7
+SECONDS = 6.0
+"""The time in which the steps of a pair are measured."""
+KINDS = ("step", "trace and compile", "temporary memory", "lines")
+"""The figures in the table of README; it has that of PyTorch, too, if that is installed."""
+PYTORCH = "step, against PyTorch"
+Row = dict[str, Any]
+
+
+def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+    """All figures of the models."""
+    figures, rows = list[Figure](), list[Row]()
+    kinds = (*KINDS, *([PYTORCH] if HAS_TORCH else []))
+    for pair in PAIRS:
+        found = figures_of(pair, quick=quick)
+        rows.append({"model": pair.name} | {kind: found[kind].ratio for kind in kinds})
+        figures += found.values()
+    means = [mean(kind, rows) for kind in kinds]
+    rows.append({"model": "geometric mean"} | {one.name: one.ratio for one in means})
+    named = [replace(one, name=f"geometric mean: {one.name}") for one in means]
+    return [*figures, *named], {"remarks": remarks(), "rows": rows}
+
+
+def remarks() -> list[str]:
+    """Conditions of the figures."""
+    return [
+        f"Over {STEPS} steps, the losses of both sides are equal up to rounding. Both donate their "
+        "state. Flax's modules are linen's.",
+        "Trace and compile start with every cache empty; symop's part includes building and "
+        "differentiating the graph. Its target is 0.5 for a model of more than 8 equal layers.",
+        "Temporary memory is what XLA's `memory_analysis` reports besides arguments and results, "
+        "in bytes. Lines are those of the scripts in `examples/models/` and "
+        "`benchmarks/models/flax/` that hold code.",
+        "The tables of DLRM have row-sparse gradients in symop, and dense ones in flax. Adagrad "
+        "gives both the same result.",
+        "PyTorch runs its operators one by one, with the same losses; its figure is a ratio, too."
+        if HAS_TORCH
+        else "PyTorch is not installed: its figures are left out.",
+    ]
+
+
+def figures_of(pair: Pair, *, quick: bool) -> dict[str, Figure]:
+    """The figures of one model, by kind."""
+    sides = Sides(pair)
+    sides.check(5 if quick else STEPS)
+    compiling, memory = compilation(pair, sides, 1 if quick else 3)
+    found = {
+        "step": stepping(pair, sides, 1.0 if quick else SECONDS),
+        "trace and compile": compiling,
+        "temporary memory": memory,
+        "lines": counted(f"{pair.name}: lines", *pair.lines, target=None),
+    }
+    if pair.generates:
+        found["generation"] = generation(pair, sides, 3 if quick else 30)
+    if HAS_TORCH:
+        found[PYTORCH] = against_torch(pair, sides, 1.0 if quick else SECONDS)
+    return found
+
+
+def stepping(pair: Pair, sides: Sides, seconds: float) -> Figure:
+    """Training steps, alternately."""
+    return alternately(f"{pair.name}: step", *sides.runs(), seconds, STEP)
+
+
+def against_torch(pair: Pair, sides: Sides, seconds: float) -> Figure:
+    """Training steps of symop and PyTorch, alternately, after a check of the first losses."""
+    ours, theirs = sides.runs()[0], sides.in_torch()
+    for _ in range(10):
+        np.testing.assert_allclose(float(ours()), theirs(), rtol=2e-3)
+    return alternately(f"{pair.name}: {PYTORCH}", ours, theirs, seconds, None)
+
+
+def alternately(
+    name: str, ours: Program, theirs: Program, seconds: float, target: float | None
+) -> Figure:
+    """Runs of both sides that take about as many seconds."""
+    for one in (ours, theirs, ours, theirs):
+        one()
+    repeats = min(max(int(seconds / (brief(ours) + brief(theirs))), 10), 400)
+    return compare(name, ours, theirs, repeats=repeats, target=target, clock=brief, warm_up=4)
+
+
+def compilation(pair: Pair, sides: Sides, repeats: int) -> tuple[Figure, Figure]:
+    """Tracing and compiling new steps, and the temporary memory of these."""
+    ours, theirs = sides.states()
+    batch = sides.batches[0]
+
+    def of_symop() -> Any:
+        return sides.trainer()._step.lower(ours, batch)
+
+    def of_flax() -> Any:
+        return sides.make_step().lower(theirs, batch)
+
+    pairs, programs = [], [None, None]
+    for i in range(repeats + 1):
+        taken = [0.0, 0.0]
+        for side in (0, 1) if i % 2 else (1, 0):
+            taken[side], programs[side] = compiled((of_symop, of_flax)[side])
+        pairs.append((taken[0], taken[1]))
+    target = DEEP_COMPILE if pair.is_deep else COMPILE
+    return (
+        judged(f"{pair.name}: trace and compile", pairs[1:], target=target),
+        counted(f"{pair.name}: temporary memory", *map(temporary, programs), target=None),
+    )
+
+
+def compiled(lower: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of tracing and compiling a step with empty caches, and the compiled step."""
+    forget()
+    start = time.perf_counter()
+    program = lower().compile()
+    return time.perf_counter() - start, program
+
+
+def temporary(program: Any) -> int:
+    """The temporary memory of a compiled step, in bytes."""
+    taken: int = program.memory_analysis().temp_size_in_bytes
+    return taken
+
+
+def generation(pair: Pair, sides: Sides, repeats: int) -> Figure:
+    """32 tokens after eight prompts, by caches on both sides."""
+    ours, theirs = sides.generators(32)
+    np.testing.assert_array_equal(ours(), theirs())
+    title = f"{pair.name}: 32 tokens of 8 prompts"
+    return compare(title, ours, theirs, repeats=repeats, target=STEP, clock=brief)
+
+
+def mean(kind: str, rows: Iterable[Row]) -> Figure:
+    """The geometric mean of the ratios of one kind."""
+    ratios = [row[kind] for row in rows]
+    found = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    target = {"step": MEAN_STEP, "temporary memory": MEAN_MEMORY}.get(kind)
+    return Figure(kind, found, ratio=found, target=target, unit="ratio")
