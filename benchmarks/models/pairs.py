@@ -82,11 +82,13 @@ class Sides:
         self.options = pair.options
         self.ours, self.theirs = pair.modules
         self.batches = [jax.tree.map(jax.numpy.asarray, one) for one in self._first(count)]
-        self._state = self.trainer().init(0)
+        trainer = self.trainer()
+        self._state = trainer.init(0)
         start = jax.jit(partial(self.theirs.initial, **self.options))
         variables, self._opt_state = start(self.batches[0])
-        arrays = {**self._state.params, **self._state.states}
-        self._variables = to_flax(arrays, variables)
+        self._params = trainer.unstack(self._state.params)
+        self._states = trainer.unstack(self._state.states)
+        self._variables = to_flax({**self._params, **self._states}, variables)
 
     def _first(self, count: int) -> Iterable[Any]:
         """Returns the first batches, and checks that both scripts have the same."""
@@ -123,8 +125,7 @@ class Sides:
         """Returns a function that takes the next step in PyTorch and returns its loss."""
         from models.torch_side import TorchRunning  # noqa: PLC0415  # optional
 
-        params, states = self._state.params, self._state.states
-        return TorchRunning(self.ours, dict(params), dict(states), self.batches)
+        return TorchRunning(self.ours, self._params, self._states, self.batches)
 
     def generators(self, count: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
         """Returns functions that generate ``count`` tokens after each of eight prompts."""
@@ -134,7 +135,7 @@ class Sides:
         theirs = self.theirs.make_generate(count, layers)
         params = self._variables["params"]
         return (
-            lambda: np.array(ours(self._state.params, prompts.tolist(), count)),
+            lambda: np.array(ours(self._params, prompts.tolist(), count)),
             lambda: np.array(theirs(params, prompts)),
         )
 

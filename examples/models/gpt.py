@@ -46,7 +46,7 @@ def trainer(layers: int = 4) -> train.Trainer:
     """The training step."""
     label = so.var("next", shape=(BATCH, LENGTH), dtype="int32")
     loss = so.mean(so.softmax_cross_entropy(logits_of(layers), label))
-    return train.Trainer(loss, optax.adam(1e-3), inputs=["tokens", "next"])
+    return train.Trainer(loss, optax.adam(1e-3), inputs=["tokens", "next"], stacked=True)
 
 
 def run(steps: int = 100, layers: int = 4) -> tuple[list[float], Any]:
@@ -57,7 +57,7 @@ def run(steps: int = 100, layers: int = 4) -> tuple[list[float], Any]:
         state, metrics = training.step(state, batch)
         losses.append(float(metrics["loss"]))
     generate = so.Generator(logits_of(layers), length=LENGTH)
-    return losses, generate(state.params, [[1, 5, 26]], 16)
+    return losses, generate(training.unstack(state.params), [[1, 5, 26]], 16)
 
 
 if __name__ == "__main__":
