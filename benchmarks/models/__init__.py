@@ -5,13 +5,14 @@ Both sides start from the same parameters, see the same batches and must have th
 """
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from measure import Figure, Program, brief, compare, counted, judged
+from measure import Figure, Program, brief, compare, counted, judged, load
 from steps import forget
 
 from models.pairs import HAS_TORCH, PAIRS, STEPS, Pair, Sides
@@ -28,19 +29,29 @@ Row = dict[str, Any]
 
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of the models."""
-    figures, rows = list[Figure](), list[Row]()
-    kinds = (*KINDS, *([PYTORCH] if HAS_TORCH else []))
-    for pair in PAIRS:
-        found = figures_of(pair, quick=quick)
-        rows.append({"model": pair.name} | {kind: found[kind].ratio for kind in kinds})
-        figures += found.values()
+    # On a busy machine, PyTorch's threads wait for each other.
+    with_torch = HAS_TORCH and load() <= (os.cpu_count() or 1)
+    found = {one.name: figures_of(one, quick=quick, with_torch=with_torch) for one in PAIRS}
+    return assembled(found, with_torch=with_torch)
+
+
+def assembled(
+    found: dict[str, dict[str, Figure]], *, with_torch: bool
+) -> tuple[list[Figure], dict[str, Any]]:
+    """The figures of all models with their geometric means, and the table of README."""
+    kinds = (*KINDS, *([PYTORCH] if with_torch else []))
+    rows: list[Row] = [
+        {"model": name} | {kind: figures[kind].ratio for kind in kinds}
+        for name, figures in found.items()
+    ]
     means = [mean(kind, rows) for kind in kinds]
     rows.append({"model": "geometric mean"} | {one.name: one.ratio for one in means})
+    listed = [one for figures in found.values() for one in figures.values()]
     named = [replace(one, name=f"geometric mean: {one.name}") for one in means]
-    return [*figures, *named], {"remarks": remarks(), "rows": rows}
+    return [*listed, *named], {"remarks": remarks(with_torch=with_torch), "rows": rows}
 
 
-def remarks() -> list[str]:
+def remarks(*, with_torch: bool) -> list[str]:
     """Conditions of the figures."""
     return [
         f"Over {STEPS} steps, the losses of both sides are equal up to rounding. Both donate their "
@@ -53,32 +64,28 @@ def remarks() -> list[str]:
         "The tables of DLRM have row-sparse gradients in symop, and dense ones in flax. Adagrad "
         "gives both the same result.",
         "PyTorch runs its operators one by one, with the same losses; its figure is a ratio, too."
-        if HAS_TORCH
-        else "PyTorch is not installed: its figures are left out.",
+        if with_torch
+        else "PyTorch's figures are left out: it is not installed, or the machine was busy.",
     ]
 
 
-def figures_of(pair: Pair, *, quick: bool) -> dict[str, Figure]:
+def figures_of(pair: Pair, *, quick: bool, with_torch: bool) -> dict[str, Figure]:
     """The figures of one model, by kind."""
-    sides = Sides(pair)
-    sides.check(5 if quick else STEPS)
+    sides, seconds = Sides(pair), 1.0 if quick else SECONDS
+    runs = sides.runs()
+    sides.check(runs, 5 if quick else STEPS)
     compiling, memory = compilation(pair, sides, 1 if quick else 3)
     found = {
-        "step": stepping(pair, sides, 1.0 if quick else SECONDS),
+        "step": alternately(f"{pair.name}: step", *runs, seconds, STEP),
         "trace and compile": compiling,
         "temporary memory": memory,
         "lines": counted(f"{pair.name}: lines", *pair.lines, target=None),
     }
     if pair.generates:
         found["generation"] = generation(pair, sides, 3 if quick else 30)
-    if HAS_TORCH:
-        found[PYTORCH] = against_torch(pair, sides, 1.0 if quick else SECONDS)
+    if with_torch:
+        found[PYTORCH] = against_torch(pair, sides, seconds)
     return found
-
-
-def stepping(pair: Pair, sides: Sides, seconds: float) -> Figure:
-    """Training steps, alternately."""
-    return alternately(f"{pair.name}: step", *sides.runs(), seconds, STEP)
 
 
 def against_torch(pair: Pair, sides: Sides, seconds: float) -> Figure:
@@ -111,14 +118,14 @@ def compilation(pair: Pair, sides: Sides, repeats: int) -> tuple[Figure, Figure]
         return sides.make_step().lower(theirs, batch)
 
     pairs, programs = [], [None, None]
-    for i in range(repeats + 1):
+    for i in range(repeats):
         taken = [0.0, 0.0]
         for side in (0, 1) if i % 2 else (1, 0):
             taken[side], programs[side] = compiled((of_symop, of_flax)[side])
         pairs.append((taken[0], taken[1]))
     target = DEEP_COMPILE if pair.is_deep else COMPILE
     return (
-        judged(f"{pair.name}: trace and compile", pairs[1:], target=target),
+        judged(f"{pair.name}: trace and compile", pairs, target=target),
         counted(f"{pair.name}: temporary memory", *map(temporary, programs), target=None),
     )
 

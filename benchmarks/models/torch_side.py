@@ -229,7 +229,7 @@ def _adam(trained: list[Any]) -> Any:
 
 
 def _sgd(trained: list[Any]) -> Any:
-    return torch.optim.SGD(trained, 0.02, momentum=0.9, fused=True)
+    return torch.optim.SGD(trained, 0.002, momentum=0.9, fused=True)
 
 
 def _adagrad(trained: list[Any]) -> Any:

@@ -45,7 +45,7 @@ def trainer() -> train.Trainer:
     logits = network(so.var("image", shape=(BATCH, SIZE, SIZE, 3)))
     label = so.var("label", shape=(BATCH,), dtype="int32")
     loss = so.mean(so.softmax_cross_entropy(logits, label))
-    return train.Trainer(loss, optax.sgd(0.02, momentum=0.9), inputs=["image", "label"])
+    return train.Trainer(loss, optax.sgd(0.002, momentum=0.9), inputs=["image", "label"])
 
 
 def run(steps: int = 100) -> list[float]:

@@ -10,7 +10,7 @@ import optax
 from flax import linen as nn
 
 SIZE, CLASSES, BATCH, WIDTHS = 16, 10, 16, (16, 32, 64, 128)
-OPTIMIZER = optax.sgd(0.02, momentum=0.9)
+OPTIMIZER = optax.sgd(0.002, momentum=0.9)
 
 
 class Network(nn.Module):
