@@ -61,8 +61,8 @@ def remarks(*, with_torch: bool) -> list[str]:
         "Temporary memory is what XLA's `memory_analysis` reports besides arguments and results, "
         "in bytes. Lines are those of the scripts in `examples/models/` and "
         "`benchmarks/models/flax/` that hold code.",
-        "The tables of DLRM have row-sparse gradients in symop, and dense ones in flax. Adagrad "
-        "gives both the same result.",
+        "The tables of DLRM, which lie in one array, have row-sparse gradients in symop, and "
+        "dense ones in flax. Adagrad gives both the same result.",
         "PyTorch runs its operators one by one, with the same losses; its figure is a ratio, too."
         if with_torch
         else "PyTorch's figures are left out: it is not installed, or the machine was busy.",

@@ -15,7 +15,7 @@ _MODULES = {
     "GroupNorm": "group_norm",
     "BatchNorm": "batch_norm",
     "MultiHeadDotProductAttention": "attention",
-    "Embed": r"lookup_table|table(?=\d)",
+    "Embed": "lookup_table",
     "table": "table",
     "OptimizedLSTMCell": "",
 }

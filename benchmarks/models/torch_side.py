@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,10 +119,9 @@ def _lstm(net: Layers, batch: Arrays) -> Any:
 
 def _dlrm(net: Layers, batch: Arrays) -> Any:
     dense = net.linear(net.linear(batch["numbers"]).relu()).relu()
-    ids = batch["ids"]
-    tables = [net.arrays[f"table{i}"] for i in range(ids.shape[1])]
-    rows = [F.embedding(ids[:, i], one, sparse=True) for i, one in enumerate(tables)]
-    features = torch.stack([dense, *rows], dim=1)
+    ids = batch["ids"] + net.module.ROWS * torch.arange(batch["ids"].shape[1])
+    rows = F.embedding(ids, net.arrays["table"], sparse=True)
+    features = torch.cat([dense[:, None], rows], dim=1)
     products = torch.bmm(features, features.transpose(1, 2)).flatten(1)
     pairs = torch.as_tensor(net.module.PAIRS)
     top = torch.cat([dense, products[:, pairs]], dim=1)
@@ -224,8 +224,8 @@ def _tensor(array: Any) -> Any:
     return torch.from_numpy(np.array(array))
 
 
-def _adam(trained: list[Any]) -> Any:
-    return torch.optim.Adam(trained, 1e-3, fused=True)
+def _adam(trained: list[Any], rate: float = 1e-3) -> Any:
+    return torch.optim.Adam(trained, rate, fused=True)
 
 
 def _sgd(trained: list[Any]) -> Any:
@@ -236,4 +236,8 @@ def _adagrad(trained: list[Any]) -> Any:
     return torch.optim.Adagrad(trained, 0.05, initial_accumulator_value=0.1, eps=1e-7)
 
 
-_OPTIMIZERS: dict[str, Callable[[list[Any]], Any]] = {"resnet": _sgd, "dlrm": _adagrad}
+_OPTIMIZERS: dict[str, Callable[[list[Any]], Any]] = {
+    "resnet": _sgd,
+    "dlrm": _adagrad,
+    "graph": partial(_adam, rate=3e-4),
+}

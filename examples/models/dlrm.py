@@ -21,9 +21,9 @@ def tower(x: so.Symbol, *widths: int) -> so.Symbol:
 def network(ids: so.Symbol, numbers: so.Symbol) -> so.Symbol:
     """The logit of a click."""
     dense = tower(numbers, 64, WIDTH)
-    tables = [so.var(f"table{i}", shape=(ROWS, WIDTH)) for i in range(TABLES)]
-    rows = [so.lookup_table(one, ids[:, i], sparse=True) for i, one in enumerate(tables)]
-    features = so.stack(dense, *rows, axis=1)
+    table = so.var("table", shape=(TABLES * ROWS, WIDTH))
+    rows = so.lookup_table(table, ids + ROWS * np.arange(TABLES, dtype=np.int32), sparse=True)
+    features = so.concat(so.expand_dims(dense, axis=1), rows, axis=1)
     products = so.flatten(features @ so.permute_dims(features, axes=(0, 2, 1)))
     top = tower(so.concat(dense, so.take(products, PAIRS, axis=1), axis=1), 64, 32)
     return so.fully_connected(top, units=1)[:, 0]

@@ -48,7 +48,7 @@ def trainer() -> train.Trainer:
     ends = [so.var(name, shape=(EDGES,), dtype="int32") for name in ("sender", "receiver")]
     loss = so.mean(so.square(network(number, *ends) - target))
     names = ["number", "sender", "receiver", "target"]
-    return train.Trainer(loss, optax.adam(1e-3), inputs=names)
+    return train.Trainer(loss, optax.adam(3e-4), inputs=names)
 
 
 def run(steps: int = 100) -> list[float]:

@@ -28,8 +28,8 @@ class Network(nn.Module):
             return x
 
         dense = tower(numbers, 64, WIDTH)
-        rows = [nn.Embed(ROWS, WIDTH)(ids[:, i]) for i in range(TABLES)]
-        features = jnp.stack([dense, *rows], axis=1)
+        rows = nn.Embed(TABLES * ROWS, WIDTH, name="table")(ids + ROWS * np.arange(TABLES))
+        features = jnp.concatenate([dense[:, None], rows], axis=1)
         products = features @ features.transpose(0, 2, 1)
         top = tower(jnp.concatenate([dense, products[:, *PAIRS]], axis=1), 64, 32)
         return nn.Dense(1)(top)[:, 0]

@@ -11,7 +11,7 @@ import optax
 from flax import linen as nn
 
 NODES, EDGES, WIDTH, LAYERS = 512, 4096, 64, 4
-OPTIMIZER = optax.adam(1e-3)
+OPTIMIZER = optax.adam(3e-4)
 
 
 class Network(nn.Module):
