@@ -39,16 +39,16 @@ def test_few_layers_are_compiled_as_fast_without_a_loop():
 
 
 @pytest.mark.parametrize(
-    ("loss", "options"),
+    ("sizes", "options"),
     [
-        (dense(24, 256, batch=64), {"stacked": True}),  # nothing is copied
-        (dense(24, 8, batch=4), {}),  # it takes no time
-        (dense(1000, 64, batch=4096), {}),  # it takes less time than 1,000 layers to compile
+        ((24, 256, 64), {"stacked": True}),  # nothing is copied
+        ((24, 8, 4), {}),  # it takes no time
+        ((1000, 64, 4096), {}),  # it takes less time than 1,000 layers to compile
     ],
     ids=["stacked", "small", "deep"],
 )
-def test_other_layers_are_a_loop(loss, options):
-    (loop,) = so.loops(loss, **options).made
+def test_other_layers_are_a_loop(sizes, options):
+    (loop,) = so.loops(dense(*sizes), **options).made
     assert loop.run.period == 2
 
 
@@ -83,7 +83,7 @@ def test_steps_whose_values_are_read_are_taken_one_by_one():
     assert loop.run.times == 40
 
 
-@pytest.mark.parametrize("depth", [40, 43])
+@pytest.mark.parametrize("depth", [40, pytest.param(43, marks=pytest.mark.thorough)])
 def test_values_and_gradients_of_steps_together(depth):
     size = 20_000
     x, p = (np.linspace(low, 1, size, dtype=np.float32) for low in (-2, -0.2))

@@ -633,7 +633,7 @@ def of_eight(seed=0):
     "options",
     [
         {},
-        {"ema": 0.9},
+        pytest.param({"ema": 0.9}, marks=pytest.mark.thorough),
         pytest.param({"accumulate": 2}, marks=pytest.mark.thorough),
         pytest.param({"precision": "bfloat16"}, marks=pytest.mark.thorough),
         pytest.param({"precision": train.Precision(compute="float16")}, marks=pytest.mark.thorough),
