@@ -18,7 +18,8 @@ from steps import forget
 from models.pairs import HAS_TORCH, PAIRS, STEPS, Pair, Sides
 
 TITLE = "Models against flax and optax"
-STEP, COMPILE, DEEP_COMPILE, MEAN_STEP, MEAN_MEMORY = 1.0, 1.1, 0.5, 0.9, 0.7
+STEP, COMPILE, DEEP_COMPILE, SCAN_COMPILE = 1.0, 1.1, 0.5, 1.2
+MEAN_STEP, MEAN_MEMORY = 0.9, 0.7
 SECONDS = 6.0
 """The time in which the steps of a pair are measured."""
 KINDS = ("step", "trace and compile", "temporary memory", "lines")
@@ -81,6 +82,8 @@ def figures_of(pair: Pair, *, quick: bool, with_torch: bool) -> dict[str, Figure
         "temporary memory": memory,
         "lines": counted(f"{pair.name}: lines", *pair.lines, target=None),
     }
+    if pair.is_deep:
+        found["against scan"] = against_scan(pair, sides, 1 if quick else 3)
     if pair.generates:
         found["generation"] = generation(pair, sides, 3 if quick else 30)
     if with_torch:
@@ -108,26 +111,41 @@ def alternately(
 
 def compilation(pair: Pair, sides: Sides, repeats: int) -> tuple[Figure, Figure]:
     """Tracing and compiling new steps, and the temporary memory of these."""
-    ours, theirs = sides.states()
-    batch = sides.batches[0]
-
-    def of_symop() -> Any:
-        return sides.trainer()._step.lower(ours, batch)
+    _, theirs = sides.states()
 
     def of_flax() -> Any:
-        return sides.make_step().lower(theirs, batch)
+        return sides.make_step().lower(theirs, sides.batches[0])
 
-    pairs, programs = [], [None, None]
-    for i in range(repeats):
-        taken = [0.0, 0.0]
-        for side in (0, 1) if i % 2 else (1, 0):
-            taken[side], programs[side] = compiled((of_symop, of_flax)[side])
-        pairs.append((taken[0], taken[1]))
+    pairs, programs = alternately_compiled(sides, of_flax, repeats)
     target = DEEP_COMPILE if pair.is_deep else COMPILE
     return (
         judged(f"{pair.name}: trace and compile", pairs, target=target),
         counted(f"{pair.name}: temporary memory", *map(temporary, programs), target=None),
     )
+
+
+def against_scan(pair: Pair, sides: Sides, repeats: int) -> Figure:
+    """Tracing and compiling, against a model whose layers flax runs in a loop."""
+    make_step, state = sides.scanned()
+    pairs, _ = alternately_compiled(
+        sides, lambda: make_step().lower(state, sides.batches[0]), repeats
+    )
+    return judged(f"{pair.name}: trace and compile, against nn.scan", pairs, target=SCAN_COMPILE)
+
+
+def alternately_compiled(
+    sides: Sides, other: Callable[[], Any], repeats: int
+) -> tuple[list[tuple[float, float]], list[Any]]:
+    """Seconds of symop and of ``other``, which lowers a step, and the compiled steps."""
+    ours, _ = sides.states()
+    lower = (lambda: sides.trainer()._step.lower(ours, sides.batches[0]), other)
+    pairs, programs = [], [None, None]
+    for i in range(repeats):
+        taken = [0.0, 0.0]
+        for side in (0, 1) if i % 2 else (1, 0):
+            taken[side], programs[side] = compiled(lower[side])
+        pairs.append((taken[0], taken[1]))
+    return pairs, programs
 
 
 def compiled(lower: Callable[[], Any]) -> tuple[float, Any]:

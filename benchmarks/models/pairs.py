@@ -85,7 +85,7 @@ class Sides:
         self.ours, self.theirs = pair.modules
         self.batches = [jax.tree.map(jax.numpy.asarray, one) for one in self._first(count)]
         trainer = self.trainer()
-        self._state = jax.jit(lambda: trainer.init(0))()  # one program rather than many
+        self._state = trainer.init(0)
         start = jax.jit(partial(self.theirs.initial, **self.options))
         variables, self._opt_state = start(self.batches[0])
         self._params = trainer.unstack(self._state.params)
@@ -108,6 +108,13 @@ class Sides:
         """Returns flax's step, as a new function."""
         step: Callable[..., Any] = self.theirs.make_step(**self.options)
         return step
+
+    def scanned(self) -> tuple[Callable[[], Any], Any]:
+        """Returns a function that makes flax's step with its layers in a loop, and a state."""
+        path = Path(__file__).parent / "flax" / f"{Path(self.theirs.__file__).stem}_scan.py"
+        script = loaded(path)
+        state = jax.jit(partial(script.initial, **self.options))(self.batches[0])
+        return partial(script.make_step, **self.options), state
 
     def states(self) -> tuple[Any, Any]:
         """Returns the state before the first step of both sides, as new arrays."""
