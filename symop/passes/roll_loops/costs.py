@@ -38,7 +38,7 @@ FEW_BYTES = 1 << 16
 """The bytes that a loop may copy in any case: it takes microseconds."""
 WIDEST = 16
 """The operators of a body of several steps. Chains of 300 cheap operators on 100,000 numbers took
-0.75 of the time of unrolled ones with 15 operators in a body, 1.8 times that with 30, 1.6 with 3;
+0.75 of the time of unrolled ones with 15 operators in a body, 1.8 of it with 30 and 1.6 with 3;
 with gradients 0.78, 2.6 and 4."""
 _EXPENSIVE = 16
 """The operations that an exponential, a sine and the like count as."""
