@@ -8,9 +8,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from by_hand import Model, digits, mlp
 from jax import lax
 from measure import Figure, alone, compare
-from models import Model, digits, mlp
 
 import symop as so
 

@@ -17,8 +17,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from by_hand import Model as Trained
 from measure import Figure, Program, brief, compare, judged, seconds
-from models import Model as Trained
 from models import digits, mlp
 from steps import forget, stages
 

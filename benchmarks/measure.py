@@ -35,7 +35,7 @@ class Figure:
         target: the largest ratio allowed, or None for an informational figure.
         repeats: the number of pairs measured.
         memory: the ratio of the memory that both need, or None.
-        unit: ``"s"``, ``"count"``, or ``"same"`` for programs that need no timing.
+        unit: ``"s"``, ``"count"``, ``"same"`` for programs that need no timing, or ``"ratio"``.
     """
 
     name: str
@@ -238,6 +238,13 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def ratios(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows of a name and of ratios as a Markdown table."""
+    head = list(rows[0])
+    shown = [[f"{one:.2f}" if isinstance(one, float) else one for one in r.values()] for r in rows]
+    return "\n".join(f"| {' | '.join(r)} |" for r in (head, ["---"] * len(head), *shown))
+
+
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
     return f"| {' | '.join(cells)} |"
@@ -259,8 +266,8 @@ def _row(figure: dict[str, Any]) -> list[str]:
 
 def amount(value: float, unit: str) -> str:
     """A count, or seconds in the most readable unit."""
-    if unit == "same":
-        return "same"
+    if unit in ("same", "ratio"):
+        return "same" if unit == "same" else ""
     if unit == "count":
         return f"{value:,.0f}"
     for name, scale in (("s", 1.0), ("ms", 1e-3)):

@@ -70,7 +70,10 @@ def slope(short: Any, long: Any) -> float:
 
 def paths_of(name: str) -> tuple[Path, Path]:
     """The files of a script and of its twin."""
-    return ROOT / "examples/short" / f"{name}.py", ROOT / "benchmarks/flax_twins" / f"{name}.py"
+    return (
+        ROOT / "examples/short" / f"{name}.py",
+        ROOT / "benchmarks/models/flax/short" / f"{name}.py",
+    )
 
 
 def loaded(path: Path) -> Any:

@@ -16,7 +16,7 @@ import measure
 MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet",
     "mxnet_sparse", "paddle", "depth", "depth_chain", "attention", "jax_functions",
-    "differential_operators", "scale", "newcomer", "start",
+    "differential_operators", "scale", "newcomer", "models", "start",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
@@ -27,6 +27,12 @@ PAGES = {
     "speed.md": ("catalogue",),
 }
 BEGIN = "<!-- The rest is written by `python benchmarks/run.py --table`. -->"
+README = Path(__file__).parents[1] / "README.md"
+MODELS = (
+    "<!-- This table is written by `python benchmarks/run.py --table`. -->",
+    "<!-- The table ends here. -->",
+)
+"""The lines around the table of models in README."""
 
 
 def run(name: str, *, quick: bool) -> dict[str, Any]:
@@ -58,6 +64,18 @@ def write_pages() -> None:
         stored = [result for name in names if (result := measure.read(name)) is not None]
         sections = "\n".join(section(result) for result in stored)
         path.write_text(f"{written}{BEGIN}\n\n{sections}", encoding="utf-8")
+    write_readme()
+
+
+def write_readme() -> None:
+    """Replace the table of models in README."""
+    stored = measure.read("models")
+    if stored is None:
+        return
+    before, _, rest = README.read_text(encoding="utf-8").partition(MODELS[0])
+    _, _, after = rest.partition(MODELS[1])
+    shown = f"{MODELS[0]}\n\n{measure.ratios(stored['rows'])}\n\n{MODELS[1]}"
+    README.write_text(f"{before}{shown}{after}", encoding="utf-8")
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import jax
 import numpy as np
+from by_hand import Model, digits, mlp
 from measure import Figure, alone, brief, compare, counted, equations, instructions, judged
-from models import Model, digits, mlp
 
 import registry
 from symop.lowering import rules

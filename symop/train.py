@@ -17,7 +17,7 @@ Example:
 """
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
@@ -27,17 +27,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import ArgumentError, BusyError, FeedError
+from registry.errors import ArgumentError, BusyError, FeedError, UnknownTypeError
 from registry.tracebacks import api_boundary, api_class
-from registry.types import DType
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.drawing.subject import Subject
 from symop.graph.inference import infer_variables
 from symop.graph.naming import require_known, variables_of
-from symop.graph.nodes import Node
+from symop.graph.nodes import Node, topological
 from symop.graph.policies import Policy, require_policy
 from symop.graph.shardings import Rules, undeclared, with_shardings
 from symop.passes.mixed_precision import narrow
+from symop.passes.roll_loops.stacks import Stacks
 from symop.planning.activations import BatchFunction, shardings_on
 from symop.random import as_key
 from symop.runtime.donation import (
@@ -48,7 +48,13 @@ from symop.runtime.donation import (
     pack,
     unpack,
 )
-from symop.runtime.function import Replaced, specialize
+from symop.runtime.function import (
+    Replaced,
+    owners_of,
+    specialize,
+    stack_arrays,
+    unstack_arrays,
+)
 from symop.runtime.initial import initial_values
 from symop.runtime.placement import MeshRecord, Placement, placement_of
 from symop.runtime.processes import Share, require_same
@@ -110,18 +116,35 @@ class _Function(BatchFunction):
     """A graph as a function, whose products are computed in a dtype of their own.
 
     Attributes:
-        narrow: the dtype; None for that of the graph.
-        eight_bits: whether products with a weight matrix are computed in 8 bits.
+        precision: the dtypes of products.
     """
 
-    narrow: DType | None = None
-    eight_bits: bool = False
+    def __init__(self, *given: Any, precision: Precision, **how: Any) -> None:
+        """Creates the function as ``GraphFunction`` does."""
+        self.precision = precision  # stacks follow from the graph with its casts
+        super().__init__(*given, **how)
 
     def prepare(self, nodes: list[Node]) -> list[Node]:
         """Returns the graph with its casts and constraints."""
-        if self.narrow is not None:
-            nodes = narrow(nodes, self.narrow, eight_bits=self.eight_bits)
+        dtype = self.precision.narrow
+        if dtype is not None:
+            nodes = narrow(nodes, dtype, eight_bits=self.precision.eight_bits)
         return super().prepare(nodes)
+
+
+class _Unstacking:
+    """A function of single parameters as one of stacks.
+
+    Attributes:
+        states: the names of the auxiliary states of the function.
+    """
+
+    def __init__(self, function: _Function, stacks: Stacks) -> None:
+        self._function, self._stacks = function, stacks
+        self.states = function.states
+
+    def __call__(self, *, key: Any, **arrays: Any) -> Any:
+        return self._function(**unstack_arrays(self._stacks, arrays), key=key)
 
 
 @api_class
@@ -132,6 +155,10 @@ class Trainer:
     state to the new one. Batches may have other lengths than the inputs declare; the step is
     compiled for each. A trainer can be pickled if its optimizer can; optax's optimizers are
     closures, which the package ``cloudpickle`` supports and ``pickle`` does not.
+
+    Attributes:
+        parameters: the names of the parameters in a state.
+        stacks: for each parameter that is a stack, the names of the variables in it.
     """
 
     @api_boundary
@@ -146,6 +173,7 @@ class Trainer:
         precision: Precision | str | None = None,
         ema: Decay | None = None,
         remat: Policy | None = None,
+        stacked: bool = False,
         mesh: Any = None,
         rules: Rules | None = None,
     ) -> None:
@@ -176,6 +204,11 @@ class Trainer:
                 initial parameters: a number such as 0.999, or a function of the number of previous
                 steps. They are part of the state, ``TrainState.average``.
             remat: the rematerialization policy (``so.remat``); by default all residuals are kept.
+            stacked: whether parameters that a loop of repeated blocks reads one per step, such as
+                the weights of its layers, are one array in the state, as with
+                ``so.value_and_grad(..., stacked=True)``: ``stacks`` names them, ``stack`` and
+                ``unstack`` convert. The optimizer updates that array as one parameter. All shapes
+                must be declared, batches have no other lengths, and there is no mesh.
             mesh: the devices to train on, a ``jax.sharding.Mesh``. Parameters are whole on each
                 device and inputs split by examples, over the mesh axis ``"data"`` or the only one,
                 except where ``rules`` or ``so.var(..., sharding=...)`` say otherwise. The state of
@@ -198,18 +231,24 @@ class Trainer:
         self.metrics = _by_name(metrics or {})
         _check_metrics(loss, self.metrics)
         self.placement = self._placed(mesh, rules)
-        self.parameters = [n for n in self.loss.list_arguments() if n not in inputs]
-        moving, scaling = self._moving(self.loss), self.precision.loss_scale is not None
+        self._trained = [n for n in self.loss.list_arguments() if n not in inputs]
+        scaling = self.precision.loss_scale is not None
         scaled = [self.loss * var(FACTOR, (), "float32")] if scaling else []
-        self._function = self._compiled([*scaled, self.loss, *self.metrics.values()], wrt=moving)
+        outputs, moving = [*scaled, self.loss, *self.metrics.values()], self._moving(self.loss)
+        _check_stacked(stacked, self.placement, Group(outputs))
+        self._stacked = stacked
+        self._function = self._compiled(outputs, wrt=moving, stacking=stacked)
+        self.stacks = _stacks_without(self.inputs, self._function.stacks)
+        owners = owners_of(self.stacks)
+        self.parameters = list(dict.fromkeys(owners.get(name, name) for name in self._trained))
         # The loss alone is for optimizers that evaluate it at other parameters.
         self._advance = Step(
             self._function,
-            self._compiled([self.loss]),
+            _Unstacking(self._compiled([self.loss]), self.stacks),
             self.optimizer,
             extra=list(extra),
             metrics=list(self.metrics),
-            moving=moving,
+            moving=self._function.wrt,
             options=Options(accumulate, self.precision, ema, self.placement),
         )
         self._step = DonatingStep(self._run)
@@ -219,24 +258,35 @@ class Trainer:
         options = {
             **{"inputs": self.inputs, "metrics": self.metrics, "accumulate": self.accumulate},
             **{"precision": self.precision, "ema": self.ema, "remat": self.remat},
+            **{"stacked": self._stacked},
         }
         return _trainer_of, (self.loss, self.optimizer, options, MeshRecord.of(self.placement))
 
     def _moving(self, loss: Symbol) -> list[str]:
         """Returns the parameters that a step updates: those that the loss reads."""
         read = variables_of([loss.node])
-        return [name for name in self.parameters if name in read]
+        return [name for name in self._trained if name in read]
 
     def _compiled(
-        self, outputs: Sequence[Symbol], *, training: bool = True, wrt: Sequence[str] = ()
+        self,
+        outputs: Sequence[Symbol],
+        *,
+        training: bool = True,
+        wrt: Sequence[str] = (),
+        stacking: bool = False,
     ) -> _Function:
         """Returns the function of some outputs, and of their gradients."""
         group = Group(outputs)
-        remat = self.remat if training else None
-        function = _Function(group.nodes, group.also, training=training, wrt=wrt, remat=remat)
+        function = _Function(
+            group.nodes,
+            group.also,
+            training=training,
+            wrt=wrt,
+            remat=self.remat if training else None,
+            stacking=stacking,
+            precision=self.precision,
+        )
         function.open(self.inputs)
-        function.narrow = self.precision.narrow
-        function.eight_bits = self.precision.eight_bits
         if self.placement is not None:
             variables = variables_of(group.roots)
             function.split(*shardings_on(self.placement, variables, self.inputs))
@@ -304,13 +354,25 @@ class Trainer:
     def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> Parts:
         own, steps = jax.random.split(key)
         arrays = initialize(self.loss, own, **shapes)
-        initial = {name: arrays[name] for name in self.parameters}
+        initial = self.stack({name: arrays[name] for name in self._trained})
         params = self.precision.kept(initial)
-        states = {name: arrays[name] for name in self.loss.list_auxiliary_states()}
+        states = self.stack({name: arrays[name] for name in self.loss.list_auxiliary_states()})
         with calling_optimizer("init", "a dict of parameters"):
             opt_state = self.optimizer.init(self.precision.optimized(params))
         average, scale = initial_average(initial, self.ema), initial_scale(self.precision)
         return Parts(params, states, opt_state, steps, jnp.int32(0), average, scale)
+
+    def stack(self, arrays: Mapping[str, Any]) -> Arrays:
+        """Converts arrays by variable name to those that a state holds: stacks some.
+
+        Raises:
+            FeedError: some, but not all, variables of a stack are given.
+        """
+        return stack_arrays(self.stacks, arrays)
+
+    def unstack(self, arrays: Mapping[str, Any]) -> Arrays:
+        """Converts parameters or states of a state to arrays by variable name."""
+        return unstack_arrays(self.stacks, arrays)
 
     def step(self, state: TrainState, batch: Batch) -> tuple[TrainState, Arrays]:
         """Takes one step; returns the new state, and the loss and metrics before the update.
@@ -417,7 +479,7 @@ class Trainer:
         moving = self._moving(loss)
         whole = Group([loss, *self.metrics.values(), *(grad(loss, moving) if moving else [])])
         names = ["loss", *self.metrics, *(f"gradient of {name}" for name in moving)]
-        roles = dict.fromkeys(self.parameters, "parameter")
+        roles = dict.fromkeys(self._trained, "parameter")
         return Subject(whole.nodes, tuple(names), roles, title="training step")
 
     def evaluate(
@@ -479,7 +541,8 @@ class Trainer:
         function = self._compiled([self.loss, *self.metrics.values()], training=False)
 
         def evaluated(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> Arrays:
-            returned = function(**batch, **self.precision.used(params), **states, key=key)
+            arrays = self.unstack({**self.precision.used(params), **states})
+            returned = function(**batch, **arrays, key=key)
             outputs = returned if isinstance(returned, list) else [returned]
             return self.precision.reported(dict(zip(names, outputs, strict=True)))
 
@@ -639,6 +702,40 @@ def _check_numbers(accumulate: Any, ema: Any) -> None:
         raise ArgumentError(f"Trainer: accumulate must be an integer from 1 on, got {accumulate!r}")
     if ema is not None and not callable(ema) and not 0 <= ema < 1:
         raise ArgumentError(f"Trainer: ema must be at least 0 and less than 1, got {ema!r}")
+
+
+def _check_stacked(stacked: bool, placement: Placement | None, outputs: Symbol) -> None:
+    """Checks that the stacks follow from the graph, on one device.
+
+    Raises:
+        ArgumentError: there is a mesh.
+        UnknownTypeError: a shape is not declared.
+    """
+    if not stacked:
+        return
+    if placement is not None:
+        raise ArgumentError("Trainer: with stacked=True there must be no mesh, got one")
+    if any(node.types is None for node in topological(outputs.roots)):
+        raise UnknownTypeError(
+            "Trainer: with stacked=True all shapes must be declared, or given by "
+            "loss.with_types(...), since the parameters of a state follow from them"
+        )
+
+
+def _stacks_without(inputs: Collection[str], stacks: Stacks) -> Stacks:
+    """Returns ``stacks``, which hold no input.
+
+    Raises:
+        ArgumentError: one does.
+    """
+    for members in stacks.values():
+        fed = [one for one in members if one in inputs]
+        if fed:
+            raise ArgumentError(
+                f"Trainer: with stacked=True inputs must not be read by a loop, one in each step, "
+                f"got {', '.join(fed)}"
+            )
+    return stacks
 
 
 def _check_arguments(loss: Any, inputs: Any) -> None:

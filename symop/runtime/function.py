@@ -23,6 +23,7 @@ from registry.types import (
 )
 from registry.values import SelectedRows
 from registry.xla.device_types import cotangent_of_type, varied, varying_axes
+from registry.xla.unstack import put_together
 from symop import random
 from symop.autodiff.gradients import known_gradients
 from symop.graph.inference import infer_variables, with_shapes
@@ -177,6 +178,37 @@ def rolls(remat: Policy | None) -> bool:
 def owners_of(stacks: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Returns the stack of each stacked variable."""
     return {one: stack for stack, members in stacks.items() for one in members}
+
+
+def stack_arrays(stacks: Mapping[str, Sequence[str]], arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arrays by the names of variables with those of each stack as one array.
+
+    Raises:
+        FeedError: Some, but not all, variables of a stack are given.
+    """
+    owners = owners_of(stacks)
+    result = {name: one for name, one in arrays.items() if name not in owners}
+    for stack, members in stacks.items():
+        missing = [one for one in members if one not in arrays]
+        if missing and len(missing) < len(members):
+            raise FeedError(
+                f"stack: of variables that lie in one array all must be given or none, got no "
+                f"{', '.join(missing)}"
+            )
+        if not missing:
+            result[stack] = put_together([arrays[one] for one in members])
+    return result
+
+
+def unstack_arrays(
+    stacks: Mapping[str, Sequence[str]], arrays: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns arrays by the names of variables and stacks as arrays of single variables."""
+    result: dict[str, Any] = {}
+    for name, one in arrays.items():
+        members = stacks.get(name)
+        result.update({name: one} if members is None else zip(members, one, strict=True))
+    return result
 
 
 def remembering(settled: Specialized, remat: Policy | None) -> Specialized:

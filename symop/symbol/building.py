@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, SupportsIndex
 
-from registry.errors import ArgumentError, FeedError, FormatError, UnknownTypeError, nearest
+from registry.errors import ArgumentError, FormatError, UnknownTypeError, nearest
 from registry.shardings import MeshAxes
 from registry.tracebacks import api_boundary, api_class
 from registry.types import DType, Shape, VarKind, as_dtype, is_inexact, near_dtype
-from registry.xla.unstack import put_together
 from symop.autodiff.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import nodes as graph
 from symop.graph.naming import require_known, scoped_name, variables_of
@@ -17,7 +16,7 @@ from symop.graph.shardings import sharding_attribute
 from symop.io.definitions import Definitions
 from symop.io.files import PathLike, read_bounded
 from symop.io.serialize import LIMIT, decode
-from symop.runtime.function import GraphFunction, owners_of
+from symop.runtime.function import GraphFunction, stack_arrays, unstack_arrays
 from symop.runtime.initial import initial_attribute
 from symop.symbol.calls import from_desc, union
 from symop.symbol.symbol import Symbol, to_node
@@ -320,26 +319,11 @@ class ValueAndGrad:
         Raises:
             FeedError: some, but not all, variables of a stack are given.
         """
-        owners = owners_of(self.stacks)
-        result = {name: one for name, one in arrays.items() if name not in owners}
-        for stack, members in self.stacks.items():
-            missing = [one for one in members if one not in arrays]
-            if missing and len(missing) < len(members):
-                raise FeedError(
-                    f"stack: of variables that lie in one array all must be given or none, got no "
-                    f"{', '.join(missing)}"
-                )
-            if not missing:
-                result[stack] = put_together([arrays[one] for one in members])
-        return result
+        return stack_arrays(self.stacks, arrays)
 
     def unstack(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """Converts arguments or results of this function to arrays by variable name."""
-        result: dict[str, Any] = {}
-        for name, one in arrays.items():
-            members = self.stacks.get(name)
-            result.update({name: one} if members is None else zip(members, one, strict=True))
-        return result
+        return unstack_arrays(self.stacks, arrays)
 
 
 def _value_and_grad_of(loss: Symbol, wrt: Any, *how: Any) -> ValueAndGrad:

@@ -25,7 +25,16 @@ from symop.graph.nodes import (
     topological,
     training_flag,
 )
-from symop.graph.policies import RematScope, around_both, scope_of, within
+from symop.graph.policies import (
+    KEEP_ALL,
+    KEEP_NONE,
+    RematScope,
+    around_both,
+    scope_of,
+    within,
+)
+from symop.passes.remat.loop_calls import saving
+from symop.passes.roll_loops.costs import FEW_BYTES, copies_too_much, cost_of, saves_compiling
 from symop.passes.roll_loops.series import Series, series_of
 from symop.passes.roll_loops.steps import EndsDifferError, Place, Read, RefusedError, Steps
 from symop.regions.bodies import GraphBody, body_of
@@ -272,6 +281,32 @@ class _Builder:
                 f"what the steps read apart, {copied >> 20} MB, would be copied in each run; with "
                 "stacked=True it lies in one array"
             )
+        weights = [one for one, values in pairs if one in copies and _are_variables(values)]
+        if not self.aim.stacking:
+            self._require_worthwhile_copies([one.node.type.nbytes for one in weights])
+
+    def _require_worthwhile_copies(self, sizes: Sequence[int]) -> None:
+        """Refuses loops that are compiled or run more slowly than their steps, due to stacking.
+
+        Raises:
+            RefusedError: Copies of these sizes in each run cost more than the loop saves.
+        """
+        if sum(sizes) < FEW_BYTES:
+            return
+        run = self.steps.run
+        cost = cost_of(self.steps.node(1, k) for k in range(run.period))
+        if cost is None:
+            return
+        if copies_too_much(cost, sum(sizes) / run.times):
+            raise RefusedError(
+                "what the steps read apart would be copied in each run, which takes longer than "
+                "a tenth of the steps; with stacked=True it lies in one array"
+            )
+        if not saves_compiling(cost, run.times, len(sizes)):
+            raise RefusedError(
+                "stacking what the steps read apart takes longer to compile than the loop saves; "
+                "with stacked=True it lies in one array"
+            )
 
     def _operator_of(self, layout: Layout, operands: list[Node], *, backwards: bool) -> list[Node]:
         body = layout.body
@@ -281,7 +316,7 @@ class _Builder:
         if not layout.n_carry and not layout.n_sums and self._is_light(body):
             return list(get("vmap")(*operands, training=training, body=body, n_mapped=layout.n_xs))
         if self.aim.residuals:
-            layout = _with_residuals(layout)
+            layout = saving(layout, KEEP_NONE if self.steps.recomputes else KEEP_ALL)
         results = get("scan")(
             *operands,
             training=training,
@@ -330,6 +365,10 @@ def loop_of(steps: Steps, image: Image, within: Within, aim: Aim) -> RolledLoop:
         return _Builder(steps, image, within, aim).loop()
     except SymopError as error:
         raise RefusedError(str(error).partition("\n")[0]) from error
+
+
+def _are_variables(values: Sequence[Node]) -> bool:
+    return all(one.op is VARIABLE for one in values)
 
 
 def _required(series: Series | None) -> Series:
@@ -388,12 +427,3 @@ def _require_dense_gradients(body: GraphBody) -> None:
         raise RefusedError("a gradient of what the steps share is rows") from None
     except SymopError:
         pass  # differentiating it reports the error
-
-
-def _with_residuals(layout: Layout) -> Layout:
-    if not any(one.differentiable for one in layout.body.outputs):
-        return layout
-    try:
-        return layout.with_residuals()
-    except SymopError:
-        return layout

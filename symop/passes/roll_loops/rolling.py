@@ -13,6 +13,7 @@ from registry.operator.operator import Operator
 from registry.table import get
 from symop.graph.nodes import Node, Origin, built_at, copied_origin, topological
 from symop.graph.rewriting import Images, reapply, substitute
+from symop.passes.roll_loops.costs import steps_together, waits_for_memory
 from symop.passes.roll_loops.listing import Listing, arrange
 from symop.passes.roll_loops.loops import FEW, FORWARD, Aim, RolledLoop, loop_of, slice_of
 from symop.passes.roll_loops.sequences import Repeat, maximal_repeats
@@ -172,9 +173,19 @@ class _Pass:
             self._tell(run, None, f"too few steps in a row are wired alike{self._odd(repeat)}")
         for run in runs:
             try:
-                yield Steps(self.listing, run)
+                yield self._widened(Steps(self.listing, run))
             except RefusedError as refusal:
                 self._tell(run, None, str(refusal))
+
+    def _widened(self, steps: Steps) -> Steps:
+        """Returns steps of several of ``steps`` each, if those would wait for memory."""
+        run, nbytes = steps.run, steps.carried_bytes()
+        together = steps_together(run.period, run.times, FEWEST_STEPS)
+        nodes = [steps.node(1, k) for k in range(run.period)]
+        if together < 2 or nbytes is None or not waits_for_memory(nodes, nbytes):
+            return steps
+        wide = RepeatedSteps(run.start, run.period * together, run.times // together)
+        return Steps(self.listing, wide, recomputes=True)
 
     def _odd(self, repeat: Repeat) -> str:
         """Describes the operator that is wired differently from that of the previous step."""

@@ -61,15 +61,16 @@ class Steps:
         varying: The operators of a step that take another slice in each step.
         uses: The values that are requested from outside, with the steps for which they are.
         terms: For each node outside that sums a value over all steps, those values.
+        recomputes: Whether a gradient computes the values inside a step again.
     """
 
-    def __init__(self, listing: Listing, run: RepeatedSteps) -> None:
+    def __init__(self, listing: Listing, run: RepeatedSteps, *, recomputes: bool = False) -> None:
         """Examines the steps of ``run``.
 
         Raises:
             RefusedError: The steps cannot be a loop.
         """
-        self.listing, self.run = listing, run
+        self.listing, self.run, self.recomputes = listing, run, recomputes
         self.varying = {k for k in range(run.period) if self._varies(k)}
         self.uses: Uses = defaultdict(set)
         self.terms: dict[Node, set[Place]] = defaultdict(set)
@@ -88,6 +89,19 @@ class Steps:
         result = self.listing.value(self.listing.place[self.node(step, place[0])], place[1])
         assert result is not None
         return result
+
+    def carried_bytes(self) -> int | None:
+        """Returns the bytes of carried values; None if steps read or give anything of their own."""
+        reads = [read for k in range(self.run.period) for read in self.reads(k) if read is not None]
+        outside = [read.values for read in reads if read.carried is None and read.values]
+        last = {self.run.times - 1}
+        if self.terms or any(steps != last for steps in self.uses.values()):
+            return None
+        if any(one is not values[0] for values in outside for one in values):
+            return None
+        carried = {read.carried for read in reads if read.carried is not None}
+        types = [(self.node(1, k).types or ())[index] for k, index in carried]
+        return sum(one.nbytes for one in types)
 
     def _varies(self, k: int) -> bool:
         if not is_cut(self.node(0, k)):

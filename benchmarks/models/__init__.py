@@ -1,0 +1,178 @@
+"""Models as people train them, side by side with flax and optax.
+
+Both sides start from the same parameters, see the same batches and must have the same losses over
+100 steps before anything is timed.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from measure import Figure, Program, brief, compare, counted, judged, load
+from steps import forget
+
+from models.pairs import HAS_TORCH, PAIRS, STEPS, Pair, Sides
+
+TITLE = "Models against flax and optax"
+STEP, COMPILE, DEEP_COMPILE, SCAN_COMPILE = 1.0, 1.1, 0.5, 1.2
+MEAN_STEP, MEAN_MEMORY = 0.9, 0.7
+SECONDS = 6.0
+"""The time in which the steps of a pair are measured."""
+KINDS = ("step", "trace and compile", "temporary memory", "lines")
+"""The figures in the table of README; it has that of PyTorch, too, if that is installed."""
+PYTORCH = "step, against PyTorch"
+Row = dict[str, Any]
+
+
+def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+    """All figures of the models."""
+    # On a busy machine, PyTorch's threads wait for each other.
+    with_torch = HAS_TORCH and load() <= (os.cpu_count() or 1)
+    found = {one.name: figures_of(one, quick=quick, with_torch=with_torch) for one in PAIRS}
+    return assembled(found, with_torch=with_torch)
+
+
+def assembled(
+    found: dict[str, dict[str, Figure]], *, with_torch: bool
+) -> tuple[list[Figure], dict[str, Any]]:
+    """The figures of all models with their geometric means, and the table of README."""
+    kinds = (*KINDS, *([PYTORCH] if with_torch else []))
+    rows: list[Row] = [
+        {"model": name} | {kind: figures[kind].ratio for kind in kinds}
+        for name, figures in found.items()
+    ]
+    means = [mean(kind, rows) for kind in kinds]
+    rows.append({"model": "geometric mean"} | {one.name: one.ratio for one in means})
+    listed = [one for figures in found.values() for one in figures.values()]
+    named = [replace(one, name=f"geometric mean: {one.name}") for one in means]
+    return [*listed, *named], {"remarks": remarks(with_torch=with_torch), "rows": rows}
+
+
+def remarks(*, with_torch: bool) -> list[str]:
+    """Conditions of the figures."""
+    return [
+        f"Over {STEPS} steps, the losses of both sides are equal up to rounding. Both donate their "
+        "state. Flax's modules are linen's.",
+        "Trace and compile start with every cache empty; symop's part includes building and "
+        "differentiating the graph. Its target is 0.5 for a model of more than 8 equal layers.",
+        "Temporary memory is what XLA's `memory_analysis` reports besides arguments and results, "
+        "in bytes. Lines are those of the scripts in `examples/models/` and "
+        "`benchmarks/models/flax/` that hold code.",
+        "The tables of DLRM, which lie in one array, have row-sparse gradients in symop, and "
+        "dense ones in flax. Adagrad gives both the same result.",
+        "PyTorch runs its operators one by one, with the same losses; its figure is a ratio, too."
+        if with_torch
+        else "PyTorch's figures are left out: it is not installed, or the machine was busy.",
+    ]
+
+
+def figures_of(pair: Pair, *, quick: bool, with_torch: bool) -> dict[str, Figure]:
+    """The figures of one model, by kind."""
+    sides, seconds = Sides(pair), 1.0 if quick else SECONDS
+    runs = sides.runs()
+    sides.check(runs, 5 if quick else STEPS)
+    compiling, memory = compilation(pair, sides, 1 if quick else 3)
+    found = {
+        "step": alternately(f"{pair.name}: step", *runs, seconds, STEP),
+        "trace and compile": compiling,
+        "temporary memory": memory,
+        "lines": counted(f"{pair.name}: lines", *pair.lines, target=None),
+    }
+    if pair.is_deep:
+        found["against scan"] = against_scan(pair, sides, 1 if quick else 3)
+    if pair.generates:
+        found["generation"] = generation(pair, sides, 3 if quick else 30)
+    if with_torch:
+        found[PYTORCH] = against_torch(pair, sides, seconds)
+    return found
+
+
+def against_torch(pair: Pair, sides: Sides, seconds: float) -> Figure:
+    """Training steps of symop and PyTorch, alternately, after a check of the first losses."""
+    ours, theirs = sides.runs()[0], sides.in_torch()
+    for _ in range(10):
+        np.testing.assert_allclose(float(ours()), theirs(), rtol=2e-3)
+    return alternately(f"{pair.name}: {PYTORCH}", ours, theirs, seconds, None)
+
+
+def alternately(
+    name: str, ours: Program, theirs: Program, seconds: float, target: float | None
+) -> Figure:
+    """Runs of both sides that take about as many seconds."""
+    for one in (ours, theirs, ours, theirs):
+        one()
+    repeats = min(max(int(seconds / (brief(ours) + brief(theirs))), 10), 400)
+    return compare(name, ours, theirs, repeats=repeats, target=target, clock=brief, warm_up=4)
+
+
+def compilation(pair: Pair, sides: Sides, repeats: int) -> tuple[Figure, Figure]:
+    """Tracing and compiling new steps, and the temporary memory of these."""
+    _, theirs = sides.states()
+
+    def of_flax() -> Any:
+        return sides.make_step().lower(theirs, sides.batches[0])
+
+    pairs, programs = alternately_compiled(sides, of_flax, repeats)
+    target = DEEP_COMPILE if pair.is_deep else COMPILE
+    return (
+        judged(f"{pair.name}: trace and compile", pairs, target=target),
+        counted(f"{pair.name}: temporary memory", *map(temporary, programs), target=None),
+    )
+
+
+def against_scan(pair: Pair, sides: Sides, repeats: int) -> Figure:
+    """Tracing and compiling, against a model whose layers flax runs in a loop."""
+    make_step, state = sides.scanned()
+    pairs, _ = alternately_compiled(
+        sides, lambda: make_step().lower(state, sides.batches[0]), repeats
+    )
+    return judged(f"{pair.name}: trace and compile, against nn.scan", pairs, target=SCAN_COMPILE)
+
+
+def alternately_compiled(
+    sides: Sides, other: Callable[[], Any], repeats: int
+) -> tuple[list[tuple[float, float]], list[Any]]:
+    """Seconds of symop and of ``other``, which lowers a step, and the compiled steps."""
+    ours, _ = sides.states()
+    lower = (lambda: sides.trainer()._step.lower(ours, sides.batches[0]), other)
+    pairs, programs = [], [None, None]
+    for i in range(repeats):
+        taken = [0.0, 0.0]
+        for side in (0, 1) if i % 2 else (1, 0):
+            taken[side], programs[side] = compiled(lower[side])
+        pairs.append((taken[0], taken[1]))
+    return pairs, programs
+
+
+def compiled(lower: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of tracing and compiling a step with empty caches, and the compiled step."""
+    forget()
+    start = time.perf_counter()
+    program = lower().compile()
+    return time.perf_counter() - start, program
+
+
+def temporary(program: Any) -> int:
+    """The temporary memory of a compiled step, in bytes."""
+    taken: int = program.memory_analysis().temp_size_in_bytes
+    return taken
+
+
+def generation(pair: Pair, sides: Sides, repeats: int) -> Figure:
+    """32 tokens after eight prompts, by caches on both sides."""
+    ours, theirs = sides.generators(32)
+    np.testing.assert_array_equal(ours(), theirs())
+    title = f"{pair.name}: 32 tokens of 8 prompts"
+    return compare(title, ours, theirs, repeats=repeats, target=STEP, clock=brief)
+
+
+def mean(kind: str, rows: Iterable[Row]) -> Figure:
+    """The geometric mean of the ratios of one kind."""
+    ratios = [row[kind] for row in rows]
+    found = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    target = {"step": MEAN_STEP, "temporary memory": MEAN_MEMORY}.get(kind)
+    return Figure(kind, found, ratio=found, target=target, unit="ratio")

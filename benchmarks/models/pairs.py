@@ -1,0 +1,177 @@
+"""The models: a script of ``examples/models`` each, and the same in flax in ``models/flax``."""
+
+import importlib.util
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from newcomer import lines_of, loaded
+
+import symop as so
+from models.copying import to_flax
+from symop import train
+
+ROOT = Path(__file__).parents[2]
+STEPS = 100
+Runs = tuple[Callable[[], Any], Callable[[], Any]]
+"""Functions of symop and of flax that do the same."""
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A model in symop, and in flax.
+
+    Attributes:
+        name: in tables.
+        script: the name of both scripts.
+        options: the arguments of their functions.
+        is_deep: whether it has more than eight equal layers.
+        generates: whether it generates tokens.
+    """
+
+    name: str
+    script: str
+    options: dict[str, Any] = field(default_factory=dict)
+    is_deep: bool = False
+    generates: bool = False
+
+    @property
+    def paths(self) -> tuple[Path, Path]:
+        """The files of both scripts."""
+        name = f"{self.script}.py"
+        return ROOT / "examples/models" / name, Path(__file__).parent / "flax" / name
+
+    @property
+    def modules(self) -> tuple[Any, Any]:
+        """Both scripts as modules."""
+        ours, theirs = map(loaded, self.paths)
+        return ours, theirs
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The lines of code of both scripts."""
+        ours, theirs = map(lines_of, self.paths)
+        return ours, theirs
+
+
+PAIRS = (
+    Pair("GPT, 4 layers", "gpt", {"layers": 4}, generates=True),
+    Pair("GPT, 12 layers", "gpt", {"layers": 12}, is_deep=True),
+    Pair("ResNet-18", "resnet"),
+    Pair("LSTM language model", "lstm"),
+    Pair("DLRM", "dlrm"),
+    Pair("diffusion, U-Net", "diffusion"),
+    Pair("graph network", "graph"),
+    Pair("PINN", "pinn"),
+)
+
+
+class Sides:
+    """The training steps of both sides, from the same parameters.
+
+    Attributes:
+        batches: the first batches of the script, on the device.
+    """
+
+    def __init__(self, pair: Pair, count: int = STEPS) -> None:
+        """Creates the parameters by symop, and copies them to flax."""
+        self.options = pair.options
+        self.ours, self.theirs = pair.modules
+        self.batches = [jax.tree.map(jax.numpy.asarray, one) for one in self._first(count)]
+        trainer = self.trainer()
+        self._state = trainer.init(0)
+        start = jax.jit(partial(self.theirs.initial, **self.options))
+        variables, self._opt_state = start(self.batches[0])
+        self._params = trainer.unstack(self._state.params)
+        self._states = trainer.unstack(self._state.states)
+        self._variables = to_flax({**self._params, **self._states}, variables)
+
+    def _first(self, count: int) -> Iterable[Any]:
+        """Returns the first batches, and checks that both scripts have the same."""
+        ours, theirs = (list(islice(one.batches(), count)) for one in (self.ours, self.theirs))
+        jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+        return ours
+
+    def trainer(self) -> train.Trainer:
+        """Returns symop's trainer, of a new graph."""
+        with so.name_scope():  # parameters have the same names in each graph
+            trainer: train.Trainer = self.ours.trainer(**self.options)
+        return trainer
+
+    def make_step(self) -> Callable[..., Any]:
+        """Returns flax's step, as a new function."""
+        step: Callable[..., Any] = self.theirs.make_step(**self.options)
+        return step
+
+    def scanned(self) -> tuple[Callable[[], Any], Any]:
+        """Returns a function that makes flax's step with its layers in a loop, and a state."""
+        path = Path(__file__).parent / "flax" / f"{Path(self.theirs.__file__).stem}_scan.py"
+        script = loaded(path)
+        state = jax.jit(partial(script.initial, **self.options))(self.batches[0])
+        return partial(script.make_step, **self.options), state
+
+    def states(self) -> tuple[Any, Any]:
+        """Returns the state before the first step of both sides, as new arrays."""
+        theirs = self._variables, self._opt_state
+        ours, other = (jax.tree.map(lambda one: one.copy(), x) for x in (self._state, theirs))
+        return ours, other
+
+    def runs(self) -> Runs:
+        """Returns functions that take the next step and return its loss, waited for."""
+        ours, theirs = self.states()
+        return (
+            Running(self.trainer().step, ours, self.batches, lambda values: values["loss"]),
+            Running(self.make_step(), theirs, self.batches, lambda value: value),
+        )
+
+    def in_torch(self) -> Callable[[], float]:
+        """Returns a function that takes the next step in PyTorch and returns its loss."""
+        from models.torch_side import TorchRunning  # noqa: PLC0415  # optional
+
+        return TorchRunning(self.ours, self._params, self._states, self.batches)
+
+    def generators(self, count: int) -> Runs:
+        """Returns functions that generate ``count`` tokens after each of eight prompts."""
+        length, layers = self.ours.LENGTH, self.options["layers"]
+        prompts = np.array(self.batches[0]["tokens"])[:, :8]
+        ours = so.Generator(self.ours.logits_of(layers), length=length)
+        theirs = self.theirs.make_generate(count, layers)
+        params = self._variables["params"]
+        return (
+            lambda: np.array(ours(self._params, prompts.tolist(), count)),
+            lambda: np.array(theirs(params, prompts)),
+        )
+
+    def check(self, runs: Runs, steps: int = STEPS, rtol: float = 1e-3) -> None:
+        """Take steps on both sides; raise unless their losses are equal.
+
+        Training magnifies differences of rounding, so a small part of the first loss is allowed.
+        """
+        losses = [[float(one()) for one in runs] for _ in range(steps)]
+        ours, theirs = np.array(losses).T
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=1e-4 * ours[0])
+
+
+class Running:
+    """A step that goes on from its last state; each call runs it once and waits for it."""
+
+    def __init__(
+        self, step: Callable[..., Any], state: Any, batches: list[Any], loss: Callable[[Any], Any]
+    ) -> None:
+        """Starts from ``state``, which the step donates."""
+        self._step, self._state, self._batches, self._loss = step, state, batches, loss
+        self._count = 0
+
+    def __call__(self) -> Any:
+        """One step."""
+        batch = self._batches[self._count % len(self._batches)]
+        self._count += 1
+        self._state, values = self._step(self._state, batch)
+        jax.block_until_ready((getattr(self._state, "params", self._state), values))
+        return self._loss(values)
