@@ -44,7 +44,7 @@ from symop.lowering.sharing import (
     without_numbers,
 )
 from symop.lowering.steps import Call, Schedule, bare, bare_kernel
-from symop.xla.compiling import options_for, quick_options
+from symop.xla.compiling import options_for
 
 _SMALL = 1
 """A program of at most this many operators has no smaller parts: its first run compiles it."""
@@ -176,9 +176,7 @@ class SegmentProgram:
         run.__name__ = "_".join(names[:3]) or "nothing"
         read = {one for node in self._order for one in node.operands}
         inner = sum(one in read for one in self.outputs)
-        types = [node.type for node in (*self.inputs, *self.outputs)]
-        options = options_for(inner) or quick_options(self.size, types)
-        return Jitted(run, self.size, compiler_options=options)
+        return Jitted(run, self.size, compiler_options=options_for(inner))
 
     def _scheduled(self, how: Any, constants: Sequence[Node] = ()) -> Schedule:
         return Schedule(
@@ -263,8 +261,7 @@ def kernel_of(
 ) -> tuple[Jitted, Numbers]:
     """Returns the compiled kernel of a call, and the attributes that it takes after the inputs."""
     places = number_places(operator, attributes)
-    quick = quick_options(1, types)
-    key = operator, without_numbers(attributes, places), quick is None
+    key = operator, without_numbers(attributes, places)
     family = _part_families.get(key) or _part_families.put(key, Family())
 
     def make(choice: Choice) -> Jitted:
@@ -277,8 +274,7 @@ def kernel_of(
             return kernel(*values[:rest], **reading.arguments(attributes, values[rest:]))
 
         run.__name__ = operator.name
-        static = operator.training_index
-        return Jitted(run, static_argnums=static, compiler_options=quick)
+        return Jitted(run, static_argnums=operator.training_index)
 
     numbers = tuple([attributes[i] for i in places])
     return family.chosen(numbers, make, choosing(operator, attributes, places, lambda: types))

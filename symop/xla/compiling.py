@@ -1,29 +1,25 @@
-"""Options and forms of compiled programs that avoid slow code and slow compilation on XLA's CPU.
+"""Options and forms of compiled programs that avoid slow code of XLA's CPU backend.
 
 All symptoms occur in jaxlib 0.10.2 and 0.12.0.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jaxlib.version
 
 from registry.primitives import CONVOLUTIONS, binds
-from registry.tuning import exceeds, present
-from registry.types import VarType
+from registry.tuning import present
 from registry.xla.barrier import barrier
 
 UNFUSED: dict[str, Any] = {"xla_disable_hlo_passes": "fusion"}
 """Compiles without fusion."""
-QUICK: dict[str, Any] | None = None
-"""Compiles small programs in less than half the time, by XLA's older emitters."""
 if jaxlib.version.__version_info__ < (0, 12):
     # A flag may select XLA's older emitters, which are wrong without fusion. Later versions have
     # neither the emitters nor the option.
     UNFUSED["xla_cpu_use_fusion_emitters"] = True
-    QUICK = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 1}
 
 
 def options_for(inner: int) -> dict[str, Any] | None:
@@ -34,23 +30,6 @@ def options_for(inner: int) -> dict[str, Any] | None:
     """
     crowded = inner >= present.tuning.crowded and jax.default_backend() == "cpu"
     return UNFUSED if crowded else None
-
-
-def quick_options(operators: int, types: Iterable[VarType | None]) -> dict[str, Any] | None:
-    """Returns the compiler's options for a program of ``operators`` on values of ``types``.
-
-    A program of few operators on small arrays (``Tuning.quick_operators``, ``quick_entries``) takes
-    longer to compile than to run thousands of times, and runs equally fast if it is compiled
-    quickly.
-    """
-    few = operators <= present.tuning.quick_operators and jax.default_backend() == "cpu"
-    return QUICK if few and are_small(types) else None
-
-
-def are_small(types: Iterable[VarType | None]) -> bool:
-    """Whether no array of these types has more entries than ``Tuning.quick_entries``."""
-    limit = present.tuning.quick_entries
-    return all(one is None or not exceeds(one.size, limit) for one in types)
 
 
 def in_turn(value: Any) -> Any:

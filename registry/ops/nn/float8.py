@@ -158,7 +158,7 @@ _ROUNDED = ("rounded_x", "scale_of_x", "rounded_y", "scale_of_y")
     native=False,
     cases=[
         case(x=(3, 4), y=(4, 5), order=2),
-        case(x=(2, 3), y=(3, 2), x_dtype="float8_e5m2", order=1),
+        case(x=(2, 3), y=(3, 2), x_dtype="float8_e5m2", y_dtype="float8_e3m4", order=1),
         case(x=(2, 3), y=(3, 2), d_dtype="float8_e5m2", order=1),
         case(x=(0, 3), y=(3, 2), order=1),
         workload(x=(512, 512), y=(512, 512)),

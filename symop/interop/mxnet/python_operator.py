@@ -88,13 +88,16 @@ class NumpyOp(PythonOp):
     """An operator whose ``forward`` and ``backward`` read and write NumPy arrays.
 
     Example:
+        >>> import warnings
         >>> import symop.interop.mxnet as mx
         >>> class Twice(NumpyOp):
         ...     def forward(self, in_data, out_data):
         ...         out_data[0][:] = 2 * in_data[0]
         ...     def backward(self, out_grad, in_data, out_data, in_grad):
         ...         in_grad[0][:] = 2 * out_grad[0]
-        >>> executor = Twice()(mx.sym.var("x")).simple_bind(mx.cpu(), x=(2,))
+        >>> with warnings.catch_warnings(action="ignore"):  # CustomOp came after it
+        ...     twice = Twice()
+        >>> executor = twice(mx.sym.var("x")).simple_bind(mx.cpu(), x=(2,))
         >>> executor.arg_dict["x"][:] = 3
         >>> executor.forward()[0].asnumpy().tolist()
         [6.0, 6.0]
