@@ -25,13 +25,13 @@ def _max_pool(x: Array, over: Window) -> Array:
     return reduced_windows(x, over, np.array(_lowest(x.dtype), x.dtype), lax.max)
 
 
-def _chosen_from(data: Array, dtype: DType, over: Window, drops_infinite: bool) -> Array:
+def _chosen_from(data: Array, dtype: DType, drops_infinite: bool) -> Array:
     """Returns the numbers whose maxima receive gradients.
 
     Minus infinity is the padding value, from which it is told apart as the smallest finite number.
     """
     numbers = data.astype(dtype)
-    if drops_infinite or not any(map(any, over.all_pads())):
+    if drops_infinite:
         return numbers
     return jnp.maximum(numbers, jnp.finfo(dtype).min)  # type: ignore[no-untyped-call]
 
@@ -193,8 +193,7 @@ def max_pooling_gradient(
     over = pooling_window(
         data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     )
-    numbers = _chosen_from(data, cotangent.dtype, over, drops_infinite)
-    data, cotangent = varied_alike([numbers, cotangent])
+    data, cotangent = varied_alike([_chosen_from(data, cotangent.dtype, drops_infinite), cotangent])
     _, pull = jax.vjp(lambda x: _max_pool(x, over), data)
     out: Array = pull(cotangent)[0]
     return out
@@ -290,7 +289,7 @@ def max_pooling_select(
         data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     )
     out: Array
-    primal = _chosen_from(data, tangent.dtype, over, drops_infinite)
+    primal = _chosen_from(data, tangent.dtype, drops_infinite)
     _, out = jax.jvp(lambda x: _max_pool(x, over), (primal,), (tangent,))
     return out
 
