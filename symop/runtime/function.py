@@ -550,7 +550,7 @@ def require_whole(name: str, dtype: DType, value: np.ndarray) -> None:
     if not is_integer(dtype) or not value.size or value.dtype == dtype:
         return
     least, most = integer_limits(dtype)
-    if value.dtype.kind in "iu":
+    if is_integer(value.dtype):
         # Read as unsigned, negative numbers are large; commonly one pass suffices.
         bits = value.view(f"u{value.dtype.itemsize}")
         if bits.item(bits.argmax()) <= most:
