@@ -58,8 +58,9 @@ every_trial = pytest.mark.parametrize("trial", first_trials(), ids=lambda one: o
 
 
 def energy(outputs):
-    """A number that depends on all of ``outputs``."""
-    return sum(jnp.sum(jnp.real(one * jnp.conj(one))) for one in outputs)
+    """A number that depends on all of ``outputs``, which may be 8-bit floats."""
+    squares = [jnp.sum(jnp.real(one * jnp.conj(one))) for one in outputs]
+    return sum(one.astype(np.float32) if one.dtype.itemsize == 1 else one for one in squares)
 
 
 def varying_choices(count):
