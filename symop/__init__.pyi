@@ -4179,7 +4179,7 @@ def float8_matmul(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> float8_matmul(jnp.asarray([[1.0, 4.0]]), jnp.asarray([[2.0], [0.5]]))
+        >>> float8_matmul(jnp.asarray([[1.0, 4.0]]), jnp.asarray([[2.0], [0.5]])).round(4)
         Array([[4.]], dtype=float32)
     """
 @overload
