@@ -34,8 +34,10 @@ COPIES = 4
 """How often a byte is read or written if it is stacked, and its gradient is unstacked."""
 SHARE = 0.1
 """The share of the time of the steps that copies may take in addition."""
-FEW_BYTES = 1 << 16
-"""The bytes that a loop may copy in any case: it takes microseconds."""
+FEW_BYTES = 1 << 18
+"""The bytes that a loop may copy in any case: it takes tens of microseconds."""
+_CACHED = 1 << 16
+"""The bytes above which what a step carries does not fit the fastest cache."""
 WIDEST = 16
 """The operators of a body of several steps. Chains of 300 cheap operators on 100,000 numbers took
 0.75 of the time of unrolled ones with 15 operators in a body, 1.8 of it with 30 and 1.6 with 3;
@@ -152,7 +154,7 @@ def waits_for_memory(nodes: Sequence[Node], nbytes: int) -> bool:
 
     They consist of operators that XLA fuses, and what they carry does not fit the fastest cache.
     """
-    if nbytes < FEW_BYTES or not all(map(is_fused, nodes)):
+    if nbytes < _CACHED or not all(map(is_fused, nodes)):
         return False
     cost = cost_of(nodes)
     return cost is not None and cost.flops < nbytes
