@@ -407,15 +407,16 @@ class TestTypes:
 
     @pytest.mark.thorough
     def test_makers_that_need_types(self):
-        """Those of which JAX's derivative of the kernel is another one, or does not exist."""
-        needing = []
+        """Those of which JAX's derivative of the kernel is another one, or does not exist: few."""
+        named, needing = set(), set()
         for operator, _, desc in composed():
+            named.add(operator.name)
             try:
                 operator.grad_op_maker(desc)
             except UnknownTypeError:
                 assert not operator.derives_by_kernel
-                needing.append(operator.name)
-        assert len(needing) <= 15, needing
+                needing.add(operator.name)
+        assert 20 * len(needing) <= len(named), sorted(needing)
 
     NAMES = ("add", "sum", "reshape", "matmul", "take", "concat", "layer_norm", "where", "topk")
 
