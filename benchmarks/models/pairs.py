@@ -122,7 +122,7 @@ class Sides:
         ours, other = (jax.tree.map(lambda one: one.copy(), x) for x in (self._state, theirs))
         return ours, other
 
-    def runs(self) -> Runs:
+    def runs(self) -> "tuple[Running, Running]":
         """Returns functions that take the next step and return its loss, waited for."""
         ours, theirs = self.states()
         return (
@@ -148,14 +148,29 @@ class Sides:
             lambda: np.array(theirs(params, prompts)),
         )
 
-    def check(self, runs: Runs, steps: int = STEPS, rtol: float = 1e-3) -> None:
-        """Take steps on both sides; raise unless their losses are equal.
+    def check(self, runs: "tuple[Running, Running]", steps: int = STEPS) -> None:
+        """Take steps on both sides; raise unless their losses are equal up to rounding.
 
-        Training magnifies differences of rounding, so a small part of the first loss is allowed.
+        Training magnifies rounding, in a network with batch normalization without bound. So flax
+        trains a third time, from parameters that are rounded differently. The losses may differ
+        as far as those of this run do, ten times over, and by 1e-4 of the first loss.
         """
-        losses = [[float(one()) for one in runs] for _ in range(steps)]
-        ours, theirs = np.array(losses).T
-        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=1e-4 * ours[0])
+        other = runs[1].restarted(self._rounded())
+        losses = [[float(one()) for one in (*runs, other)] for _ in range(steps)]
+        ours, theirs, near = np.array(losses).T
+        allowed = 10 * np.maximum.accumulate(np.abs(theirs - near)) + 1e-4 * np.abs(ours[0])
+        np.testing.assert_array_less(np.abs(ours - theirs), allowed)
+
+    def _rounded(self) -> Any:
+        """Returns flax's first state, each parameter changed by at most its rounding."""
+        variables, opt_state = self.states()[1]
+        draw = np.random.default_rng(0)
+
+        def moved(value: Any) -> Any:
+            signs = draw.choice([-1, 0, 1], value.shape).astype(value.dtype)
+            return value * (1 + signs * jax.numpy.finfo(value.dtype).eps)
+
+        return {**variables, "params": jax.tree.map(moved, variables["params"])}, opt_state
 
 
 class Running:
@@ -167,6 +182,10 @@ class Running:
         """Starts from ``state``, which the step donates."""
         self._step, self._state, self._batches, self._loss = step, state, batches, loss
         self._count = 0
+
+    def restarted(self, state: Any) -> "Running":
+        """Returns the same compiled step from ``state`` and the first batch on."""
+        return Running(self._step, state, self._batches, self._loss)
 
     def __call__(self) -> Any:
         """One step."""
