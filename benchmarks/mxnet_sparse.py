@@ -1,5 +1,6 @@
 """Training steps on sparse arrays by MXNet's interface, against the same on dense arrays."""
 
+import dataclasses
 import importlib.util
 import itertools
 import json
@@ -15,8 +16,9 @@ import symop.interop.mxnet as mx
 
 TITLE = "Sparse arrays of MXNet's interface"
 EXAMPLES = Path(__file__).parents[1] / "examples" / "mxnet"
-ROWS, COLUMNS, ENTRIES = 32, 1_000_000, 1000
-"""Each example has 1,000 entries in 1,000,000 columns."""
+ROWS, COLUMNS = 32, 1_000_000
+ENTRIES = {"0.1 % of the columns in a batch": 31, "0.1 % in each example": 1000}
+"""The entries of each example: together, or each, examples name about 0.1 % of the columns."""
 FACTORS = 16
 RATE = 0.05
 TARGET = 1 / 20
@@ -26,21 +28,28 @@ Step = Callable[[], Any]
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of sparse arrays."""
     repeats = 3 if quick else 20
-    figures = [array_code(repeats), linear(repeats), factorization_machine(repeats)]
+    figures = [
+        dataclasses.replace(one, name=f"{one.name}; {density}")
+        for density, entries in ENTRIES.items()
+        for measured in (array_code, linear, factorization_machine)
+        for one in [measured(repeats, entries)]
+    ]
+    few, many = ENTRIES.values()
     remarks = [
-        f"Every step has a batch of its own, a csr matrix of {ROWS} of {COLUMNS:,} columns with "
-        f"{ENTRIES:,} entries in each row, so about 3 % of the rows of a table are updated."
+        f"Every step has a batch of its own, a csr matrix of {ROWS} rows and {COLUMNS:,} columns. "
+        f"With {few} entries in each row, about 0.1 % of the rows of a table are updated; with "
+        f"{many:,}, about 3 %."
     ]
     return figures, {"remarks": remarks}
 
 
-def matrices() -> Iterator[mx.nd.sparse.CSRNDArray]:
+def matrices(entries: int) -> Iterator[mx.nd.sparse.CSRNDArray]:
     """Different csr matrices without end."""
     draw = np.random.default_rng(0)
-    starts = np.arange(0, ROWS * ENTRIES + 1, ENTRIES)
+    starts = np.arange(0, ROWS * entries + 1, entries)
     while True:
-        named = [np.sort(draw.choice(COLUMNS, ENTRIES, replace=False)) for _ in range(ROWS)]
-        values = draw.normal(size=ROWS * ENTRIES).astype(np.float32)
+        named = [np.sort(draw.choice(COLUMNS, entries, replace=False)) for _ in range(ROWS)]
+        values = draw.normal(size=ROWS * entries).astype(np.float32)
         parts = values, np.concatenate(named), starts
         yield mx.nd.sparse.csr_matrix(parts, shape=(ROWS, COLUMNS))
 
@@ -50,16 +59,18 @@ def compared(name: str, ours: Step, theirs: Step, repeats: int) -> Figure:
     return compare(name, ours, theirs, repeats=repeats, target=TARGET, clock=brief)
 
 
-def prepared(repeats: int) -> tuple[list[mx.nd.sparse.CSRNDArray], mx.nd.NDArray, mx.nd.NDArray]:
+def prepared(
+    repeats: int, entries: int
+) -> tuple[list[mx.nd.sparse.CSRNDArray], mx.nd.NDArray, mx.nd.NDArray]:
     """A csr matrix for each step, the first of them as a dense array, and labels."""
-    made = list(itertools.islice(matrices(), repeats + 8))
+    made = list(itertools.islice(matrices(entries), repeats + 8))
     label = mx.nd.array(np.arange(ROWS) % 2)
     return made, made[0].tostype("default"), label
 
 
-def array_code(repeats: int) -> Figure:
+def array_code(repeats: int, entries: int) -> Figure:
     """Array code: a linear classifier, its gradient, and a step of SGD."""
-    batches, dense, label = prepared(repeats)
+    batches, dense, label = prepared(repeats, entries)
 
     def stepping(data: Iterator[Any], stype: str) -> tuple[Step, mx.nd.NDArray]:
         weight = mx.nd.zeros((COLUMNS, 2))
@@ -83,19 +94,19 @@ def array_code(repeats: int) -> Figure:
     return compared("array code: a linear classifier, SGD", ours, theirs, repeats)
 
 
-def linear(repeats: int) -> Figure:
+def linear(repeats: int, entries: int) -> Figure:
     """The script ``sparse_linear.py``."""
     script = script_named("sparse_linear")
     net = script.linear_model(COLUMNS, 1.0)
-    return modules("sparse_linear.py, AdaGrad", net, script.rows_of, "adagrad", repeats)
+    return modules("sparse_linear.py, AdaGrad", net, script.rows_of, "adagrad", (repeats, entries))
 
 
-def factorization_machine(repeats: int) -> Figure:
+def factorization_machine(repeats: int, entries: int) -> Figure:
     """The script ``factorization_machine.py``."""
     script = script_named("factorization_machine")
     net = script.factorization_machine(FACTORS, COLUMNS)
     name = f"factorization_machine.py, {FACTORS} factors, Adam"
-    return modules(name, net, script.rows_of, "adam", repeats)
+    return modules(name, net, script.rows_of, "adam", (repeats, entries))
 
 
 def script_named(name: str) -> ModuleType:
@@ -109,10 +120,18 @@ def script_named(name: str) -> ModuleType:
 
 
 def modules(
-    name: str, net: mx.sym.Symbol, rows_of: Callable[[Any], Any], optimizer: str, repeats: int
+    name: str,
+    net: mx.sym.Symbol,
+    rows_of: Callable[[Any], Any],
+    optimizer: str,
+    sizes: tuple[int, int],
 ) -> Figure:
-    """A step of a module with a store, as in the scripts, against one with dense arrays."""
-    batches, dense, label = prepared(repeats)
+    """A step of a module with a store, as in the scripts, against one with dense arrays.
+
+    ``sizes`` are the number of repeats, and of entries in each example.
+    """
+    repeats, entries = sizes
+    batches, dense, label = prepared(repeats, entries)
     (label_name,) = (one for one in net.list_arguments() if one.endswith("label"))
     plain = densified(net)
 
