@@ -188,6 +188,10 @@ class NDArray(Viewed):
         """The eager array that stands for this one on the tape."""
         return self.inner
 
+    def content(self) -> so.NDArray:
+        """The eager array of the entries, in the storage in which a backward pass takes them."""
+        return self.stored
+
     @property
     def context(self) -> Context:
         """The device of the array."""

@@ -77,6 +77,7 @@ class StoredExecutor(Executor):
         self.arg_dict, self.aux_dict = dict(arguments), dict(states)
         self.grad_dict, self._outputs = dict(gradients), None
         self._heads, self._requests = list(heads), dict(requests)
+        self.merges_calls = merges_calls()
         self._ctx = current_context() if ctx is None else ctx
         self._places = places([*arguments.values(), *states.values()], self._ctx)
         self._names = [node.output_name(index) for node, index in heads]
