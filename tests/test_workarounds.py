@@ -7,6 +7,7 @@ import re
 import jax
 import jax.numpy as jnp
 import jaxlib.version
+import ml_dtypes
 import numpy as np
 import optax
 import pytest
@@ -24,7 +25,7 @@ from symop import train
 from symop.eager.segments import Shared, State
 from symop.planning import activations
 from symop.xla import chain_barriers
-from symop.xla.compiling import QUICK, UNFUSED, in_turn, options_for, quick_options
+from symop.xla.compiling import QUICK, UNFUSED, in_turn, options_for, quick_options, scope
 
 pytestmark = pytest.mark.usefixtures("temporary_operators", "optimized")
 
@@ -223,12 +224,23 @@ def test_crowded_programs_are_set(tuned):
     assert options_for(7) == UNFUSED
 
 
-def test_small_programs_are_compiled_quickly(tuned):
-    small, large = VarType((1024,), np.dtype("float32")), VarType((33, 32), np.dtype("float32"))
-    assert quick_options(4, [small, None]) == QUICK
-    assert quick_options(5, [small]) is quick_options(1, [small, large]) is None
-    tuned(quick_operators=5, quick_entries=2000)
-    assert quick_options(5, [large]) == QUICK
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(scope, "quick", True)
+
+
+def test_small_programs_are_compiled_quickly(tuned, quick):
+    small, large = VarType((16384,), np.dtype("float32")), VarType((129, 128), np.dtype("float32"))
+    assert quick_options(32, [small, None]) == QUICK
+    assert quick_options(33, [small]) is quick_options(1, [small, large]) is None
+    tuned(quick_operators=33, quick_entries=20_000)
+    assert quick_options(33, [large]) == QUICK
+
+
+def test_only_programs_of_known_dtypes_are_compiled_quickly(quick, monkeypatch):
+    assert quick_options(1, [VarType((2,), np.dtype(ml_dtypes.float8_e5m2))]) is None
+    monkeypatch.setattr(scope, "quick", False)
+    assert quick_options(1, [VarType((2,), np.dtype("float32"))]) is None
 
 
 @pytest.mark.skipif(QUICK is None, reason="later versions of jaxlib have no older emitters")

@@ -20,7 +20,13 @@ from symop.interop.mxnet.context import Context, context_of, current_context
 from symop.interop.mxnet.dense_part import Arrays, DensePart, nodes_of_sparse
 from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, require_known
-from symop.interop.mxnet.executor import Executor, assign_near, places, write_named
+from symop.interop.mxnet.executor import (
+    Executor,
+    assign_near,
+    merges_calls,
+    places,
+    write_named,
+)
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named

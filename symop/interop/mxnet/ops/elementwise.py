@@ -11,8 +11,8 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.cast_through import cast_back
 from symop.interop.mxnet.ops.values import (
-    Dtype,
     SINGLE_PI,
+    Dtype,
     fixed,
     floating,
     is_whole,
