@@ -151,3 +151,40 @@ def test_monitors_see_gradients_and_inputs():
     np.testing.assert_allclose(
         seen["fc_backward_output1"], executor.grad_dict["fc_weight"].asnumpy(), rtol=1e-5
     )
+
+
+# The optimized symbol
+
+
+def internals(net, monkeypatch=None):
+    if monkeypatch is not None:
+        monkeypatch.setenv("MXNET_ELIMINATE_COMMON_EXPR", "0")
+    return len(bound(net, a=(2,), b=(2,)).get_optimized_symbol().get_internals())
+
+
+def test_equal_calls_of_the_optimized_symbol_are_one(monkeypatch):
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    net = mx.sym.sin(a * b) + mx.sym.sin(a * b)
+    assert internals(net) == 5  # a, b, the product, sin, the sum
+    assert internals((a + 1) * (b + 2)) == 5
+    assert internals(net, monkeypatch) == 7
+
+
+def test_equal_outputs_of_the_optimized_symbol_are_copied():
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    found = bound(mx.sym.Group([a * b, a * b]), a=(2,), b=(2,)).get_optimized_symbol()
+    assert len(found.list_outputs()) == 2
+    assert len(found.get_internals()) == 4
+    one, two = found.bind(mx.cpu(), {"a": mx.nd.array([2, 3]), "b": mx.nd.array([5, 7])}).forward()
+    assert one.asnumpy().tolist() == two.asnumpy().tolist() == [10, 21]
+
+
+def test_draws_are_not_merged():
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    assert internals(mx.sym.Dropout(a) + mx.sym.Dropout(a) + b) == 6
+
+
+def test_the_optimized_symbol_of_sparse_arrays():
+    net = mx.sym.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w"))
+    executor = net.simple_bind(mx.cpu(), x=(2, 3), w=(3, 1))
+    assert executor.get_optimized_symbol().list_arguments() == ["x", "w"]

@@ -1,8 +1,10 @@
 """MXNet's arrays: making, indices, views, arithmetic, methods, namespaces, files, contexts."""
 
 import copy
+import logging
 import pickle
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from symop.interop.mxnet.base import MXNetError, string_types
 from symop.interop.mxnet.context import Context, cpu, current_context, gpu
 from symop.interop.mxnet.errors import NotImplementedForSymbol
 from symop.interop.mxnet.operators import TABLE
+from symop.interop.mxnet.ops import random_draws
 from symop.interop.mxnet.scopes import NameManager
 
 
@@ -373,6 +376,27 @@ def test_a_seed_makes_the_same_draws():
         random.seed("a")
 
 
+@pytest.mark.parametrize("name", ["uniform", "normal", "poisson"])
+def test_a_draw_of_few_entries_is_a_part_of_a_longer_one(name, monkeypatch):
+    draw = getattr(nd.random, name)
+    random.seed(5)
+    cut = draw(2, 3, shape=(3, 2)) if name != "poisson" else draw(2, shape=(3, 2))
+    monkeypatch.setattr(random_draws, "_FEW", 0)
+    random.seed(5)
+    whole = draw(2, 3, shape=(3, 2)) if name != "poisson" else draw(2, shape=(3, 2))
+    np.testing.assert_allclose(cut.asnumpy(), whole.asnumpy(), rtol=1e-6)
+
+
+def test_draws_of_new_shapes_share_a_program():
+    for _ in range(2):  # the first run of a segment compiles its parts
+        nd.random.uniform(shape=(2, 3)).asnumpy()
+    compiled = []
+    with jax.log_compiles(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.getLogger("jax._src.dispatch"), "handle", compiled.append)
+        assert nd.random.uniform(shape=(7, 5)).asnumpy().shape == (7, 5)
+    assert not [one for one in compiled if "uniform" in one.getMessage()]
+
+
 def test_draws():
     assert nd.random.normal().shape == (1,)
     assert nd.random.randn(2, 3).shape == (2, 3)
@@ -552,3 +576,46 @@ def test_the_short_way_is_recorded_and_refuses_as_the_whole_one():
     np.testing.assert_allclose(x.grad.asnumpy(), np.exp([0.5, 1.0]), rtol=1e-6)
     with pytest.raises(MXNetError, match=r"elemwise_add: lhs and rhs must be of one shape"):
         nd.elemwise_add(x, nd.ones(3))
+
+
+# Broadcasting without compilation
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float16"])
+def test_a_small_array_is_broadcast_as_by_the_operator(dtype):
+    x = nd.array([[1], [2]], dtype=dtype)
+    x.wait_to_read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nd, "broadcast_to", None)
+        made = x.broadcast_to((3, 2, 4)), x.broadcast_like(nd.zeros((2, 2)))
+    assert [one.dtype for one in made] == [x.dtype] * 2
+    assert same(made[0], np.broadcast_to([[1], [2]], (3, 2, 4)))
+    assert same(made[1], [[1, 1], [2, 2]])
+    made[0][:] = 0
+    assert same(x, [[1], [2]])
+
+
+def test_zero_in_the_shape_of_a_broadcast_copies_a_length():
+    assert same(nd.array([[1], [2]]).broadcast_to((0, 2)), [[1, 1], [2, 2]])
+    with pytest.raises(MXNetError):
+        nd.ones((2, 2)).broadcast_to((2, 3))
+
+
+def test_a_broadcast_is_recorded():
+    x = nd.array([1, 2])
+    x.attach_grad()
+    with autograd.record():
+        y = x.broadcast_to((3, 2))
+    y.backward()
+    assert same(x.grad, [3, 3])
+
+
+def test_relu_of_nan():
+    x = nd.array([-1, 0, 2, np.nan])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.relu(x)
+    y.backward()
+    np.testing.assert_array_equal(y.asnumpy(), [0, 0, 2, np.nan])
+    np.testing.assert_array_equal(x.grad.asnumpy(), [0, 0, 1, np.nan])
+    assert same(nd.relu(nd.array([-1, 2], dtype="int32")), [0, 2])

@@ -404,6 +404,34 @@ def test_rows_that_are_named_again_and_again_are_added():
     np.testing.assert_array_equal(other.values[:3], [values[0] + values[2], values[1], values[3]])
 
 
+# Gradients along csr arrays
+
+
+@pytest.mark.filterwarnings("ignore::symop.interop.mxnet.storage.StorageFallbackWarning")
+@pytest.mark.parametrize("through_module", [False, True])
+def test_a_csr_gradient_of_the_output_reaches_a_csr_array(through_module):
+    x = nd.zeros((2, 3)).tostype("csr")
+    x.attach_grad()
+    along = nd.array([[1, 0, 2], [0, 3, 0]]).tostype("csr")
+    with mx.autograd.record():
+        y = x * 2
+    if through_module:
+        mx.autograd.backward([y], [along])
+    else:
+        y.backward(along)
+    assert x.grad.stype == "csr"
+    assert same(x.grad, [[2, 0, 4], [0, 6, 0]])
+
+
+def test_a_csr_gradient_of_a_dense_output():
+    x = nd.ones((2, 3))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x * 3
+    y.backward(nd.array([[1, 0, 2], [0, 0, 0]]).tostype("csr"))
+    assert same(x.grad, [[3, 0, 6], [0, 0, 0]])
+
+
 # Fallback
 
 

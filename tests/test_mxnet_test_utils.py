@@ -100,6 +100,8 @@ def test_arrays_that_share_their_entries():
 
 
 def test_tolerances():
+    steps = tu.default_numeric_eps()
+    assert steps[np.dtype("float64")] < steps[np.dtype("float32")] < steps[np.dtype("float16")]
     assert tu.get_rtol(dtype=np.float16) == tu.default_rtols()[np.dtype("float16")] == 1e-2
     assert (tu.get_atol(0.5), tu.get_atol(dtype=np.float32), tu.get_etol()) == (0.5, 1e-3, 0.0)
 

@@ -7,6 +7,7 @@ import re
 import jax
 import jax.numpy as jnp
 import jaxlib.version
+import ml_dtypes
 import numpy as np
 import optax
 import pytest
@@ -15,6 +16,7 @@ import symop as so
 from registry import Array, Var, op
 from registry.errors import ArgumentError
 from registry.tuning import present, tune
+from registry.types import VarType
 from registry.xla.barrier import barrier
 from registry.xla.canonical_layouts import convolved as run_convolution
 from registry.xla.canonical_layouts import looping
@@ -23,7 +25,7 @@ from symop import train
 from symop.eager.segments import Shared, State
 from symop.planning import activations
 from symop.xla import chain_barriers
-from symop.xla.compiling import UNFUSED, in_turn, options_for
+from symop.xla.compiling import QUICK, UNFUSED, in_turn, options_for, quick_options, scope
 
 pytestmark = pytest.mark.usefixtures("temporary_operators", "optimized")
 
@@ -220,6 +222,33 @@ def test_crowded_programs_are_set(tuned):
     assert options_for(7) is None
     tuned(crowded=7)
     assert options_for(7) == UNFUSED
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(scope, "quick", True)
+
+
+def test_small_programs_are_compiled_quickly(tuned, quick):
+    small, large = VarType((16384,), np.dtype("float32")), VarType((129, 128), np.dtype("float32"))
+    assert quick_options(32, [small, None]) == QUICK
+    assert quick_options(33, [small]) is quick_options(1, [small, large]) is None
+    tuned(quick_operators=33, quick_entries=20_000)
+    assert quick_options(33, [large]) == QUICK
+
+
+def test_only_programs_of_known_dtypes_are_compiled_quickly(quick, monkeypatch):
+    assert quick_options(1, [VarType((2,), np.dtype(ml_dtypes.float8_e5m2))]) is None
+    monkeypatch.setattr(scope, "quick", False)
+    assert quick_options(1, [VarType((2,), np.dtype("float32"))]) is None
+
+
+@pytest.mark.skipif(QUICK is None, reason="later versions of jaxlib have no older emitters")
+def test_quick_programs_compute_the_same():
+    x = np.random.default_rng(0).random((32, 32), np.float32)
+    for function in (jnp.tanh, jnp.exp, lambda x: x @ x, lambda x: jnp.sum(x, 1), jnp.sort):
+        results = [jax.jit(function, compiler_options=one)(x) for one in (None, QUICK)]
+        np.testing.assert_array_max_ulp(*map(np.asarray, results), maxulp=2)
 
 
 def test_segments_run_after_as_many_calls_as_are_set(tuned):

@@ -326,6 +326,11 @@ class NDArray(Differentiable):
     __hash__ = object.__hash__
 
 
+def value_if_known(array: NDArray) -> Any:
+    """Returns the ``jax.Array`` if it is computed; None if it is recorded to be computed later."""
+    return array._value
+
+
 def array_of(value: Any, link: Link | NDArray | None = None) -> NDArray:
     """Returns an array that holds ``value``, unchecked, and has the source ``link``."""
     result = object.__new__(NDArray)

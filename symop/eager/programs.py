@@ -44,7 +44,7 @@ from symop.lowering.sharing import (
     without_numbers,
 )
 from symop.lowering.steps import Call, Schedule, bare, bare_kernel
-from symop.xla.compiling import options_for
+from symop.xla.compiling import options_for, quick_options, scope
 
 _SMALL = 1
 """A program of at most this many operators has no smaller parts: its first run compiles it."""
@@ -96,7 +96,7 @@ class SegmentProgram:
         self._compiled: Jitted | None = None
         self._numbers: Numbers = ()
         self._form = form_of(order, self.inputs, self.outputs)
-        key = self._form.structure, training, self.x64, arrangement
+        key = self._form.structure, training, self.x64, arrangement, scope.quick
         self._family = _families.get(key) or _families.put(key, Family())
         self.is_new = _skeletons.get(self._form.skeleton) is None
         self._whole = enter is not None or self.size <= _SMALL or self._is_cheaper_whole()
@@ -176,7 +176,9 @@ class SegmentProgram:
         run.__name__ = "_".join(names[:3]) or "nothing"
         read = {one for node in self._order for one in node.operands}
         inner = sum(one in read for one in self.outputs)
-        return Jitted(run, self.size, compiler_options=options_for(inner))
+        types = [node.type for node in (*self.inputs, *self.outputs)]
+        options = options_for(inner) or quick_options(self.size, types)
+        return Jitted(run, self.size, compiler_options=options)
 
     def _scheduled(self, how: Any, constants: Sequence[Node] = ()) -> Schedule:
         return Schedule(
@@ -261,7 +263,8 @@ def kernel_of(
 ) -> tuple[Jitted, Numbers]:
     """Returns the compiled kernel of a call, and the attributes that it takes after the inputs."""
     places = number_places(operator, attributes)
-    key = operator, without_numbers(attributes, places)
+    quick = quick_options(1, types)
+    key = operator, without_numbers(attributes, places), quick is None
     family = _part_families.get(key) or _part_families.put(key, Family())
 
     def make(choice: Choice) -> Jitted:
@@ -274,7 +277,8 @@ def kernel_of(
             return kernel(*values[:rest], **reading.arguments(attributes, values[rest:]))
 
         run.__name__ = operator.name
-        return Jitted(run, static_argnums=operator.training_index)
+        static = operator.training_index
+        return Jitted(run, static_argnums=static, compiler_options=quick)
 
     numbers = tuple([attributes[i] for i in places])
     return family.chosen(numbers, make, choosing(operator, attributes, places, lambda: types))

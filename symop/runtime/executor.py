@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import ArgumentError, BusyError, FeedError, GradientError
+from registry.operator.operator import Operator
 from registry.tracebacks import api_class
 from registry.types import KEY_TYPE, OpReqType, VarKind, VarType
 from symop import random
@@ -45,6 +46,7 @@ from symop.runtime.function import (
 )
 from symop.runtime.memory import is_alive, memory_of
 from symop.runtime.placement import Placement, constrained_by, current
+from symop.xla.compiling import quick_options
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """The action of ``backward`` on a gradient: none, replace the old one, or add to it.
@@ -458,7 +460,8 @@ class _Mode:
         ]
         self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
-        self.run: Call = jax.jit(self.placing(self._plan))
+        options = self.options(self.settled.outputs, self.order)
+        self.run: Call = jax.jit(self.placing(self._plan), compiler_options=options)
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:
@@ -485,6 +488,14 @@ class _Mode:
             keys=self.settled.keys,
             updates=self.settled.updates if updating else None,
         )
+
+    def options(self, outputs: Sequence[Node], variables: Sequence[Node]) -> dict[str, Any] | None:
+        """Returns the compiler's options for a plan, which is compiled quickly if it is small."""
+        if self.placement is not None:
+            return None
+        order = topological([*outputs, *self.settled.updates.values()], until=variables)
+        types = [one for node in (*variables, *order) for one in node.types or ()]
+        return quick_options(sum(isinstance(node.op, Operator) for node in order), types)
 
     def placing(self, schedule: Schedule) -> Call:
         """Returns the function of ``schedule``, whose new states are split as declared."""
@@ -570,8 +581,10 @@ class _Halves:
             # Without a copy, a gradient could be one of the arguments, which are donated next time.
             return [jnp.copy(one) if before is None else before + one for before, one in pairs]
 
-        self.forward: Call = jax.jit(forward)
-        self._backward: Call = jax.jit(backward)
+        options = mode.options([*settled.outputs, *carried], mode.order)
+        self.forward: Call = jax.jit(forward, compiler_options=options)
+        options = mode.options(gradients, known)
+        self._backward: Call = jax.jit(backward, compiler_options=options)
         self._backward_over = DonatingStep(over, keep_unused=True)
 
     @functools.cached_property

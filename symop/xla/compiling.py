@@ -1,25 +1,31 @@
-"""Options and forms of compiled programs that avoid slow code of XLA's CPU backend.
+"""Options and forms of compiled programs that avoid slow code and slow compilation on XLA's CPU.
 
 All symptoms occur in jaxlib 0.10.2 and 0.12.0.
 """
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 import jaxlib.version
+import numpy as np
 
 from registry.primitives import CONVOLUTIONS, binds
-from registry.tuning import present
+from registry.tuning import exceeds, present
+from registry.types import VarType
 from registry.xla.barrier import barrier
 
 UNFUSED: dict[str, Any] = {"xla_disable_hlo_passes": "fusion"}
 """Compiles without fusion."""
+QUICK: dict[str, Any] | None = None
+"""Compiles small programs in less than half the time, by XLA's older emitters."""
 if jaxlib.version.__version_info__ < (0, 12):
     # A flag may select XLA's older emitters, which are wrong without fusion. Later versions have
     # neither the emitters nor the option.
     UNFUSED["xla_cpu_use_fusion_emitters"] = True
+    QUICK = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 1}
 
 
 def options_for(inner: int) -> dict[str, Any] | None:
@@ -30,6 +36,36 @@ def options_for(inner: int) -> dict[str, Any] | None:
     """
     crowded = inner >= present.tuning.crowded and jax.default_backend() == "cpu"
     return UNFUSED if crowded else None
+
+
+class _Scope(threading.local):
+    """Whether small programs that this thread makes are compiled quickly."""
+
+    quick = False
+
+
+scope = _Scope()
+
+
+def quick_options(operators: int, types: Iterable[VarType | None]) -> dict[str, Any] | None:
+    """Returns the compiler's options for a program of ``operators`` on values of ``types``.
+
+    A program of few operators on small arrays (``Tuning.quick_operators``, ``quick_entries``) takes
+    longer to compile than to run thousands of times. Where ``scope.quick`` is set, XLA's older
+    emitters compile it, if they know the dtypes.
+    """
+    if not scope.quick or operators > present.tuning.quick_operators:
+        return None
+    plain = jax.default_backend() == "cpu" and all(map(_is_plain, types))
+    return QUICK if plain else None
+
+
+def _is_plain(type_: VarType | None) -> bool:
+    """Whether arrays of this type are small, and of one of NumPy's own dtypes."""
+    if type_ is None:
+        return True
+    known = isinstance(type_.dtype, np.dtype) and type_.dtype.isbuiltin == 1
+    return known and not exceeds(type_.size, present.tuning.quick_entries)
 
 
 def in_turn(value: Any) -> Any:

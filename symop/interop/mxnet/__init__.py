@@ -40,6 +40,7 @@ from symop.interop.mxnet import (
     util,
     visualization,
 )
+from symop.interop.mxnet import common_expressions as _merging  # noqa: F401  # it defines a method
 from symop.interop.mxnet import initializer as init
 from symop.interop.mxnet import kvstore as kv
 from symop.interop.mxnet import module as mod

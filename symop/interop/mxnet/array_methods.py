@@ -1,11 +1,16 @@
 """Operators as methods of arrays, and the functions of ``mx.nd`` with the same code."""
 
+import math
 from collections.abc import Callable
 from typing import Any
+
+import jax
+import numpy as np
 
 import symop as so
 from registry.caches import memoized
 from registry.hooks import define
+from symop.eager.ndarray import value_if_known
 from symop.interop.mxnet.array_calls import function_of
 from symop.interop.mxnet.array_checks import take
 from symop.interop.mxnet.errors import MXNetError, MXNetValueError
@@ -14,6 +19,8 @@ from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
 
 Lengths = tuple[int, ...]
+_FEW = 1 << 16
+"""The number of entries up to which an array is broadcast on the host."""
 
 
 @memoized(1024)
@@ -77,10 +84,32 @@ def transposed(self: NDArray) -> NDArray:
 
 def broadcast_to(self: NDArray, shape: Lengths) -> NDArray:
     """The array broadcast along axes of length one, and along new leading axes."""
+    host = _on_host(self, shape)
+    if host is not None:
+        return host
     extra = len(shape) - self.ndim
     data = self if extra <= 0 else called("Reshape")(self, shape=(1,) * extra + self.shape)
     result: NDArray = called("broadcast_to")(data, shape=tuple(shape))
     return result
+
+
+def _on_host(array: NDArray, shape: Lengths) -> NDArray | None:
+    """The array broadcast by NumPy, if it is small and in the host's memory.
+
+    Each new shape would be compiled for longer than NumPy copies thousands of arrays.
+    """
+    if array.is_sparse or so.autograd.is_recording() or not 0 < math.prod(shape) <= _FEW:
+        return None  # MXNet copies lengths where the shape has 0
+    value = value_if_known(array.inner)
+    if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer):
+        return None
+    if [one.platform for one in value.devices()] != ["cpu"]:
+        return None
+    try:
+        made = np.ascontiguousarray(np.broadcast_to(np.asarray(value), shape))
+    except ValueError:
+        return None  # the operator reports it
+    return NDArray(so.NDArray(jax.device_put(made, *value.devices())))
 
 
 def broadcast_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:

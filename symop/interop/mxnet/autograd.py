@@ -74,7 +74,7 @@ def _cotangents(heads: Sequence[so.NDArray], given: Any) -> list[so.NDArray | No
             f"got {len(listed)}"
         )
     return [
-        None if one is None else one.stored.astype(head.dtype, copy=False)
+        None if one is None else one.content().astype(head.dtype, copy=False)
         for one, head in zip(listed, heads, strict=True)
     ]
 

@@ -44,6 +44,15 @@ def default_atols() -> dict[Any, float]:
     return {np.dtype(name): one for name, one in _ATOL.items()}
 
 
+def default_numeric_eps() -> dict[Any, float]:
+    """Steps of finite differences by dtype, powers of two."""
+    return {
+        np.dtype("float16"): 2.0**-6,
+        np.dtype("float32"): 2.0**-9,
+        np.dtype("float64"): 2.0**-14,
+    }
+
+
 def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
     """``rtol``, or the default of the dtype."""
     return _RTOL[np.dtype(dtype).name] if rtol is None else rtol

@@ -2,7 +2,8 @@
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -34,6 +35,11 @@ from symop.interop.mxnet.writing import written
 from symop.symbol.symbol import Symbol as Graph
 
 
+def merges_calls() -> bool:
+    """Whether the environment lets ``get_optimized_symbol`` make equal calls one."""
+    return os.environ.get("MXNET_ELIMINATE_COMMON_EXPR") != "0"
+
+
 class Executor:
     """A symbol bound to arrays.
 
@@ -47,6 +53,7 @@ class Executor:
             first.
         graph: the symbol of the catalogue that it runs.
         calls_back: whether the graph calls user code, in which case passes are synchronous.
+        merges_calls: whether ``get_optimized_symbol`` makes equal calls one.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -59,6 +66,9 @@ class Executor:
         >>> executor.grad_dict["x"].asnumpy().tolist()
         [6.0, 6.0]
     """
+
+    HOOKS = frozenset({"get_optimized_symbol"})
+    get_optimized_symbol: Callable[[], Any]
 
     def __init__(
         self,
@@ -74,6 +84,7 @@ class Executor:
         self.grad_dict = dict(gradients)
         self._outputs: list[NDArray] | None = None
         self._heads, self._requests = list(heads), dict(requests)
+        self.merges_calls = merges_calls()
         self._ctx = current_context() if ctx is None else ctx
         self._places = places([*arguments.values(), *states.values()], self._ctx)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
@@ -368,6 +379,11 @@ class Executor:
         """The shapes of all arrays, inferred from given ones."""
         types = Inference(self._heads, given, {n: a.dtype for n, a in self.arg_dict.items()})
         return {node.name: types.type(node)[0] for node in types.variables()}
+
+    @property
+    def heads(self) -> list[Entry]:
+        """The outputs, as entries of the bound graph."""
+        return list(self._heads)
 
     def debug_str(self) -> str:
         """The graph as text, and the memory of outputs and of values kept for ``backward``."""

@@ -34,6 +34,7 @@ from symop.interop.mxnet.whole_gradients import (
     write_given,
 )
 from symop.runtime.donation import deferring_signals, set_together
+from symop.xla.compiling import scope
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -43,10 +44,11 @@ _EVERYTHING = (slice(None), Ellipsis, ())
 
 
 def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """``function`` with its errors converted to MXNet's."""
+    """``function`` with its errors converted to MXNet's; small programs are compiled quickly."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        before, scope.quick = scope.quick, True
         try:
             return function(*args, **kwargs)
         except MXNetError:
@@ -55,6 +57,8 @@ def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
             raise MXNetIndexError(str(error)) from error
         except (SymopError, jax.errors.JaxRuntimeError) as error:
             raise MXNetError(str(error)) from error
+        finally:
+            scope.quick = before
 
     return call
 
@@ -183,6 +187,10 @@ class NDArray(Viewed):
     def stored(self) -> so.NDArray:
         """The eager array that stands for this one on the tape."""
         return self.inner
+
+    def content(self) -> so.NDArray:
+        """The eager array of the entries, in the storage in which a backward pass takes them."""
+        return self.stored
 
     @property
     def context(self) -> Context:

@@ -258,7 +258,7 @@ class BaseSparseNDArray(NDArray):
         self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True
     ) -> None:
         """Calls ``mx.autograd.backward`` on this array."""
-        given = None if out_grad is None else out_grad.stored
+        given = None if out_grad is None else out_grad.content()
         self._stored.backward(given, retain_graph, train_mode)
 
 
@@ -433,6 +433,10 @@ class CSRNDArray(BaseSparseNDArray):
         """The dense array, recorded if this one is."""
         return recast(self._stored, eager(self.csr.to_dense()))
 
+    def content(self) -> so.NDArray:
+        """The dense array: that on the tape only stands for the components."""
+        return self.dense()
+
     def put(self, source: NDArray) -> None:
         """Takes over the contents of ``source``: its stored entries, or the nonzero ones."""
         self._require_same(source)
@@ -505,7 +509,7 @@ def rows_named(numbers: NDArray, height: int) -> np.ndarray:
     if told is not None and told[0] is numbers.value and told[1].shape[1] == height:
         rows: np.ndarray = told[1].named.rows
         return rows
-    return named_once(numbers.asnumpy(), height)
+    return named_once(numbers.asnumpy().ravel(), height)
 
 
 # Conversion ------------------------------------------------------------------------------------

@@ -20,7 +20,13 @@ from symop.interop.mxnet.context import Context, context_of, current_context
 from symop.interop.mxnet.dense_part import Arrays, DensePart, nodes_of_sparse
 from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, require_known
-from symop.interop.mxnet.executor import Executor, assign_near, places, write_named
+from symop.interop.mxnet.executor import (
+    Executor,
+    assign_near,
+    merges_calls,
+    places,
+    write_named,
+)
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named
@@ -77,6 +83,7 @@ class StoredExecutor(Executor):
         self.arg_dict, self.aux_dict = dict(arguments), dict(states)
         self.grad_dict, self._outputs = dict(gradients), None
         self._heads, self._requests = list(heads), dict(requests)
+        self.merges_calls = merges_calls()
         self._ctx = current_context() if ctx is None else ctx
         self._places = places([*arguments.values(), *states.values()], self._ctx)
         self._names = [node.output_name(index) for node, index in heads]

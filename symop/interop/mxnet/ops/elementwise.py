@@ -15,6 +15,7 @@ from symop.interop.mxnet.ops.values import (
     Dtype,
     fixed,
     floating,
+    is_whole,
     kept,
     number_for,
     registered,
@@ -46,6 +47,13 @@ def rounded_down(data: Any) -> Any:
     return so.where(nearer, low, high)
 
 
+def rectified(data: Any) -> Any:
+    """The positive part; NaN has the gradient NaN, as in MXNet."""
+    if is_whole(data):
+        return so.relu(data)
+    return so.where(so.isnan(data), so.square(data), so.relu(data))
+
+
 # Functions without attributes ------------------------------------------------------------------
 
 
@@ -65,7 +73,7 @@ _EXACT: Mapping[str, Function] = {
     "fix": so.trunc,
     "square": so.square,
     "negative": so.negative,
-    "relu": so.relu,
+    "relu": rectified,
     "logical_not": so.logical_not,
     "_copy": so.identity,
     "BlockGrad": so.stop_gradient,

@@ -3,19 +3,25 @@
 Draws have no gradient with respect to the parameters.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
+
+import jax
+import numpy as np
 
 import symop as so
 from registry.types import is_floating
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
-from symop.interop.mxnet.ops.values import Draws, fixed, made
+from symop.interop.mxnet.ops.values import Draws, are_arrays, fixed, made
 from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
 
 Shape = tuple[int, ...]
 Draw = Callable[..., Any]
 _DEVICE = ("ctx",)
+_FEW = 1 << 16
+"""The number of entries up to which an array is drawn by a program for all shapes."""
 
 
 def _exponential(lam: Any, **how: Any) -> Any:
@@ -42,8 +48,26 @@ def _of_numbers(
         made("full", like=like, shape=(), fill_value=float(number), dtype="float32")
         for number in numbers
     ]
-    found = draw(*parameters, shape=tuple(shape) or (1,), dtype=dtype or "float32")
+    whole, dtype = tuple(shape) or (1,), dtype or "float32"
+    if like is None and are_arrays() and 0 < math.prod(whole) <= _FEW and _is_on_host():
+        return _cut(draw(*parameters, shape=(_rounded(math.prod(whole)),), dtype=dtype), whole)
+    found = draw(*parameters, shape=whole, dtype=dtype)
     return found if like is None else fixed(found, like)
+
+
+def _is_on_host() -> bool:
+    """Whether arrays are in the memory of the host."""
+    return jax.default_backend() == "cpu"
+
+
+def _rounded(count: int) -> int:
+    """The next power of two, so that few programs draw arrays of all shapes."""
+    return max(64, 1 << (count - 1).bit_length())
+
+
+def _cut(flat: so.NDArray, shape: Shape) -> so.NDArray:
+    """The first entries of ``flat``, in ``shape``; nothing is compiled."""
+    return so.NDArray(np.asarray(flat.value)[: math.prod(shape)].reshape(shape))
 
 
 def _require(holds: bool, what: str, got: float) -> None:

@@ -105,6 +105,11 @@ def sources_are(kind: type) -> Iterator[None]:
         yield
 
 
+def are_arrays() -> bool:
+    """Whether operators without inputs make arrays."""
+    return _kinds.current() is so.NDArray
+
+
 def made(of: Operator | str, /, *args: Any, like: Any = None, **attributes: Any) -> Any:
     """The result of an operator of the catalogue on numbers, as a value of the kind of ``like``.
 
