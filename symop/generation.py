@@ -265,8 +265,13 @@ class Generator:
 def sample(logits: Any, key: Any, temperature: Any, top_k: int | None) -> Any:
     """Returns a token for each row of logits; at temperature zero the likeliest one."""
     best = jnp.argmax(logits, axis=-1)
-    if top_k is not None:
-        least = lax.top_k(logits, top_k)[0][..., -1:]
-        logits = jnp.where(logits >= least, logits, -jnp.inf)
-    scaled = logits / jnp.maximum(temperature, _COLDEST).astype(logits.dtype)
-    return jnp.where(temperature > 0, jax.random.categorical(key, scaled), best)
+
+    def drawn() -> Any:
+        kept = logits
+        if top_k is not None:
+            least = lax.top_k(logits, top_k)[0][..., -1:]
+            kept = jnp.where(logits >= least, logits, -jnp.inf)
+        scaled = kept / jnp.maximum(temperature, _COLDEST).astype(logits.dtype)
+        return jax.random.categorical(key, scaled).astype(best.dtype)
+
+    return lax.cond(temperature > 0, drawn, lambda: best)

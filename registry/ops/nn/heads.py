@@ -335,12 +335,11 @@ def write_steps(cache: Array, steps: Array, start: Array) -> Array:
     if not cache.size or not count:
         return cache
     first = jnp.clip(start, 0, length - count)
-    batch = jnp.arange(cache.shape[0])[:, None]
-    places = first[:, None] + jnp.arange(count)
-    moved = jnp.moveaxis(cache, -2, 1).at[batch, places].set(
-        jnp.moveaxis(steps.astype(cache.dtype), -2, 1), unique_indices=True
-    )  # fmt: skip
-    return jnp.moveaxis(moved, 1, -2)
+    # All axes but the last are indexed: then XLA scatters into the cache as it lies in memory.
+    leading = jnp.indices(cache.shape[:-2], sparse=True)
+    places = jnp.reshape(first, leading[0].shape)[..., None] + jnp.arange(count)
+    at = cache.at[(*(one[..., None] for one in leading), places)]
+    return at.set(steps.astype(cache.dtype), indices_are_sorted=True, unique_indices=True)
 
 
 @write_steps.gradient
