@@ -176,6 +176,18 @@ class TestTransformations:
             error = np.linalg.norm(one.astype(np.float32) - other) / np.linalg.norm(other)
             assert error < 2**-6
 
+    def test_the_gradient_of_a_bias_in_double_precision(self):
+        with jax.enable_x64(True):
+            arrays = [np.asarray(one, np.float64) for one in self.ARRAYS]
+            bias = np.cos(np.arange(4 * 11.0)).reshape(4, 1, 11)
+
+            def ours(bias):
+                call = get("scaled_dot_product_attention")
+                return jnp.sum(jnp.sin(call(*arrays, bias=bias)))
+
+            expected = jax.grad(lambda b: jnp.sum(jnp.sin(by_matrices(*arrays, bias=b))))(bias)
+            close(jax.grad(ours)(jnp.asarray(bias)), expected, 1e-10)
+
 
 @pytest.mark.usefixtures("blocks")
 class TestSize:

@@ -152,8 +152,9 @@ class _Product(NamedTuple):
         return _call("lookup_table", table, self._ids(hot))
 
     def _sum_of_rows(self, hot: _Hot, x: Node) -> Node:
-        """Sums of the rows of ``x`` with the same id, accumulated in at least float32."""
-        wide = self._dtype if self._dtype.itemsize > 2 else _SINGLE
+        """Sums of the rows of ``x`` with the same id, accumulated in at least 32 bits."""
+        narrow = _INTEGER if self._dtype.kind in "iu" else _SINGLE  # integers wrap, as in products
+        wide = self._dtype if self._dtype.itemsize > 2 else narrow
         x = x if x.type.dtype == wide else _cast(x, wide)
         return _call("add_rows", x, self._bounded(hot), height=hot.classes)
 
