@@ -83,7 +83,7 @@ def leaves_of(call):
 
 def as_symbol(arrays, fixed):
     """Attention as a symbol, and its floating variables."""
-    variables = {name: so.var(name, shape=one.shape) for name, one in arrays.items()}
+    variables = {n: so.var(n, shape=one.shape, dtype=str(one.dtype)) for n, one in arrays.items()}
     held = {n: jnp.asarray(one) if hasattr(one, "shape") else one for n, one in fixed.items()}
     return so.scaled_dot_product_attention(**variables, **held), list(variables.values())
 
@@ -175,6 +175,17 @@ class TestTransformations:
             assert one.dtype == jnp.bfloat16
             error = np.linalg.norm(one.astype(np.float32) - other) / np.linalg.norm(other)
             assert error < 2**-6
+
+    def test_the_gradient_of_a_bias_in_double_precision(self):
+        with jax.enable_x64(True):
+            arrays = [np.asarray(one, np.float64) for one in self.ARRAYS]
+            bias = np.cos(np.arange(4 * 11.0)).reshape(4, 1, 11)
+
+            given = dict(zip(("query", "keys", "values"), arrays, strict=True)) | {"bias": bias}
+            symbol, _ = as_symbol(given, {})
+            function = so.value_and_grad(so.sum(so.sin(symbol)))
+            expected = jax.grad(lambda b: jnp.sum(jnp.sin(by_matrices(*arrays, bias=b))))(bias)
+            close(function(**given)[1]["bias"], expected, 1e-10)
 
 
 @pytest.mark.usefixtures("blocks")

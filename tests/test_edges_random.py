@@ -424,3 +424,15 @@ def test_negative_lengths_are_refused_in_the_call(draw, parameters, shape):
     bounds = {"low": 0, "high": 3} if draw is so.random.integers else {}
     with pytest.raises(AttributeValueError, match="attribute 'shape' must not be negative, got"):
         draw(*parameters, shape=shape, **bounds)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz"])
+def test_stochastic_rounding_has_the_right_mean(dtype):
+    """A draw has at most the variance gap^2 / 4."""
+    count = 4000
+    for number in (0.3, -1.1, 3.05):
+        x = jnp.full((count,), number, jnp.float32)
+        found = np.asarray(so.stochastic_round(x, jax.random.key(1), dtype=dtype), np.float64)
+        low, high = np.unique(found)
+        assert low < number < high
+        assert found.mean() == pytest.approx(number, abs=5 * (high - low) / 2 / count**0.5)

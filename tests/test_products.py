@@ -388,6 +388,19 @@ class TestLookupsInDetail:
         with so.rewriting(False):
             assert np.isnan(symbol.eval(ids=[1, 2], w=weight)).all()
 
+    @pytest.mark.parametrize("dtype", ["int8", "int16"])
+    def test_sums_of_integers_wrap_as_products_do(self, dtype):
+        classes = so.one_hot(ids(300), num_classes=9, dtype=dtype)
+        symbol = so.matmul(classes.T, so.var("x", shape=(300, 1), dtype=dtype))
+        most = np.iinfo(dtype).max
+        arrays = {"ids": np.full(300, 2, np.int32), "x": np.full((300, 1), most, dtype)}
+        assert count(symbol, "one_hot") == 0
+        found = symbol.eval(**arrays)
+        assert found.dtype == dtype
+        expected = np.zeros((9, 1), np.int64)
+        expected[2] = 300 * most
+        np.testing.assert_array_equal(found, expected.astype(dtype))
+
     def test_few_classes_stay(self):
         tuning.tune(one_hot=10)
         assert count(hot(5) @ table(), "one_hot") == 1

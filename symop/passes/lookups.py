@@ -15,7 +15,7 @@ from registry.operator.operator import Operator
 from registry.ops.linalg.einsum import labeled
 from registry.table import get
 from registry.tuning import present
-from registry.types import DType, Shape, is_unsigned
+from registry.types import DType, Shape, is_integer, is_unsigned
 from symop.graph.emission import named
 from symop.graph.nodes import ARRAY, Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
@@ -152,8 +152,9 @@ class _Product(NamedTuple):
         return _call("lookup_table", table, self._ids(hot))
 
     def _sum_of_rows(self, hot: _Hot, x: Node) -> Node:
-        """Sums of the rows of ``x`` with the same id, accumulated in at least float32."""
-        wide = self._dtype if self._dtype.itemsize > 2 else _SINGLE
+        """Sums of the rows of ``x`` with the same id, accumulated in at least 32 bits."""
+        narrow = _INTEGER if is_integer(self._dtype) else _SINGLE  # integers wrap, as in products
+        wide = self._dtype if self._dtype.itemsize > 2 else narrow
         x = x if x.type.dtype == wide else _cast(x, wide)
         return _call("add_rows", x, self._bounded(hot), height=hot.classes)
 

@@ -132,6 +132,7 @@ _FEW: dict[str, Any] = {"hidden": (4, 3), "weight": (5, 3), "labels": integers(4
         ),
         case(hidden=(3,), weight=(4, 3), labels=integers(high=4), order=1),
         case(hidden=(0, 3), weight=(4, 3), labels=integers(0, high=4), order=1),
+        case(hidden=(2, 0), weight=(4, 0), labels=integers(2, high=4), order=1),
         case(hidden=(9, 2), weight=(3, 2), labels=integers(9, low=-2, high=5), order=0),
         workload(hidden=(1024, 256), weight=(4096, 256), labels=integers(1024, high=4096)),
         misuse(
@@ -179,7 +180,7 @@ def linear_cross_entropy(
         Array([0.6931472], dtype=float32)
     """
     hidden, labels = jnp.asarray(hidden), jnp.asarray(labels)
-    flat = hidden.reshape(-1, hidden.shape[-1])
+    flat = hidden.reshape(labels.size, hidden.shape[-1])
     by = _scores(flat, weight, labels.reshape(-1), bias, soft_cap)
     kept = _kept(by.labels, ignore_label) if ignores(labels.dtype, ignore_label) else None
     if kept is not None:

@@ -548,8 +548,8 @@ def _pulled_by_blocks(
 
 def _added_to_bias(bias: Array, slopes: Array, block: Block) -> Array:
     part = block.of_both(bias)
-    starts = [0] * bias.ndim
-    starts[-2:] = [0 if n == 1 else at for n, at in zip(bias.shape[-2:], block[::2], strict=True)]
+    places = [0 if n == 1 else at for n, at in zip(bias.shape[-2:], block[::2], strict=True)]
+    starts = [jnp.asarray(at, np.int32) for at in ([0] * (bias.ndim - 2) + places)]
     return lax.dynamic_update_slice(bias, part + _sum_to(slopes, part.shape), starts)
 
 
