@@ -19,7 +19,7 @@ from symop import train
 ROOT = Path(__file__).parents[2]
 STEPS = 100
 Runs = tuple[Callable[[], Any], Callable[[], Any]]
-"""Functions of symop and of flax that do the same."""
+"""A function of symop, and one of flax that does the same."""
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -149,9 +149,10 @@ class Sides:
         )
 
     def check(self, runs: Runs, steps: int = STEPS, rtol: float = 1e-3) -> None:
-        """Take steps on both sides; raise unless their losses are equal.
+        """Takes steps on both sides; raises an error unless their losses are equal.
 
-        Training magnifies differences of rounding, so a small part of the first loss is allowed.
+        Training magnifies differences of rounding, so the tolerance includes a small part of the
+        first loss.
         """
         losses = [[float(one()) for one in runs] for _ in range(steps)]
         ours, theirs = np.array(losses).T
