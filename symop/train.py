@@ -116,12 +116,12 @@ class _Function(BatchFunction):
     """A graph as a function, whose products are computed in a dtype of their own.
 
     Attributes:
-        precision: the dtypes of products.
+        precision: the dtypes of products and of what lies between them.
     """
 
     def __init__(self, *given: Any, precision: Precision, **how: Any) -> None:
         """Creates the function as ``GraphFunction`` does."""
-        self.precision = precision  # stacks follow from the graph with its casts
+        self.precision = precision  # ``prepare`` reads it when the stacks are chosen
         super().__init__(*given, **how)
 
     def prepare(self, nodes: list[Node]) -> list[Node]:
@@ -133,7 +133,7 @@ class _Function(BatchFunction):
 
 
 class _Unstacking:
-    """A function of single parameters as one of stacks.
+    """A function that takes stacks, and calls another one with their single parameters.
 
     Attributes:
         states: the names of the auxiliary states of the function.
@@ -363,7 +363,7 @@ class Trainer:
         return Parts(params, states, opt_state, steps, jnp.int32(0), average, scale)
 
     def stack(self, arrays: Mapping[str, Any]) -> Arrays:
-        """Converts arrays by variable name to those that a state holds: stacks some.
+        """Converts arrays by variable name to those that a state holds, some of which are stacks.
 
         Raises:
             FeedError: some, but not all, variables of a stack are given.
@@ -705,7 +705,7 @@ def _check_numbers(accumulate: Any, ema: Any) -> None:
 
 
 def _check_stacked(stacked: bool, placement: Placement | None, outputs: Symbol) -> None:
-    """Checks that the stacks follow from the graph, on one device.
+    """Checks that stacks are possible: all shapes are known, and there is no mesh.
 
     Raises:
         ArgumentError: there is a mesh.
@@ -723,7 +723,7 @@ def _check_stacked(stacked: bool, placement: Placement | None, outputs: Symbol) 
 
 
 def _stacks_without(inputs: Collection[str], stacks: Stacks) -> Stacks:
-    """Returns ``stacks``, which hold no input.
+    """Returns ``stacks``, after a check that they hold no input.
 
     Raises:
         ArgumentError: one does.

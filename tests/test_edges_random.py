@@ -432,7 +432,7 @@ def test_stochastic_rounding_has_the_right_mean(dtype):
     count = 4000
     for number in (0.3, -1.1, 3.05):
         x = jnp.full((count,), number, jnp.float32)
-        found = np.asarray(so.stochastic_round(x, jax.random.key(1), dtype=dtype), np.float64)
+        found = np.asarray(so.stochastic_round(x, key=jax.random.key(1), dtype=dtype), np.float64)
         low, high = np.unique(found)
         assert low < number < high
         assert found.mean() == pytest.approx(number, abs=5 * (high - low) / 2 / count**0.5)

@@ -1,7 +1,7 @@
-"""Models as people train them, side by side with flax and optax.
+"""Complete models, compared with flax and optax.
 
-Both sides start from the same parameters, see the same batches and must have the same losses over
-100 steps before anything is timed.
+Both sides start from the same parameters and take the same batches, and must have the same losses
+over 100 steps before anything is timed.
 """
 
 import math
@@ -21,7 +21,7 @@ TITLE = "Models against flax and optax"
 STEP, COMPILE, DEEP_COMPILE, SCAN_COMPILE = 1.0, 1.1, 0.5, 1.2
 MEAN_STEP, MEAN_MEMORY = 0.9, 0.7
 SECONDS = 6.0
-"""The time in which the steps of a pair are measured."""
+"""The time that measuring the steps of a pair takes."""
 KINDS = ("step", "trace and compile", "temporary memory", "lines")
 """The figures in the table of README; it has that of PyTorch, too, if that is installed."""
 PYTORCH = "step, against PyTorch"
@@ -102,7 +102,7 @@ def against_torch(pair: Pair, sides: Sides, seconds: float) -> Figure:
 def alternately(
     name: str, ours: Program, theirs: Program, seconds: float, target: float | None
 ) -> Figure:
-    """Runs of both sides that take about as many seconds."""
+    """Times both sides alternately, for about ``seconds``."""
     for one in (ours, theirs, ours, theirs):
         one()
     repeats = min(max(int(seconds / (brief(ours) + brief(theirs))), 10), 400)

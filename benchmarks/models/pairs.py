@@ -19,7 +19,7 @@ from symop import train
 ROOT = Path(__file__).parents[2]
 STEPS = 100
 Runs = tuple[Callable[[], Any], Callable[[], Any]]
-"""Functions of symop and of flax that do the same."""
+"""A function of symop, and one of flax that does the same."""
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -149,7 +149,7 @@ class Sides:
         )
 
     def check(self, runs: "tuple[Running, Running]", steps: int = STEPS) -> None:
-        """Take steps on both sides; raise unless their losses are equal up to rounding.
+        """Takes steps on both sides; raises an error unless their losses are equal.
 
         Training magnifies rounding, in a network with batch normalization without bound. So flax
         trains a third time, from parameters that are rounded differently. The losses may differ

@@ -20,13 +20,13 @@ def embedded(time: so.Symbol) -> so.Symbol:
 
 
 def convolved(x: so.Symbol, channels: int, kernel: int = 3) -> so.Symbol:
-    """A convolution that keeps the size."""
+    """A convolution that preserves the size."""
     pad = kernel // 2
     return so.convolution(x, channels=channels, kernel=(kernel, kernel), padding=pad, layout="NHWC")
 
 
 def block(x: so.Symbol, time: so.Symbol, channels: int) -> so.Symbol:
-    """A residual block, which the time shifts between its convolutions."""
+    """A residual block; the time adds a shift between its convolutions."""
     h = convolved(so.silu(so.group_norm(x, num_groups=GROUPS, axis=-1)), channels)
     shift = so.fully_connected(so.silu(time), units=channels)
     h = h + so.reshape(shift, shape=(-1, 1, 1, channels))
@@ -35,7 +35,7 @@ def block(x: so.Symbol, time: so.Symbol, channels: int) -> so.Symbol:
 
 
 def network(noisy: so.Symbol, time: so.Symbol) -> so.Symbol:
-    """The noise in an image."""
+    """The predicted noise in an image."""
     time, h, kept = embedded(time), convolved(noisy, WIDTH), []
     for channels in (WIDTH, 2 * WIDTH):
         h = block(h, time, channels)
@@ -49,7 +49,7 @@ def network(noisy: so.Symbol, time: so.Symbol) -> so.Symbol:
 
 
 def batches() -> Iterator[dict[str, np.ndarray]]:
-    """Waves in noise, the time that says how much, and the noise."""
+    """Noisy images of waves, the times that determine how noisy they are, and the noise."""
     generator = np.random.default_rng(0)
     grid = np.arange(SIZE) / SIZE * 2 * np.pi
     while True:

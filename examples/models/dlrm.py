@@ -40,7 +40,7 @@ def batches() -> Iterator[dict[str, np.ndarray]]:
 
 
 def trainer() -> train.Trainer:
-    """The training step, which costs the rows that a batch names."""
+    """The training step, which updates only the rows that a batch names."""
     ids = so.var("ids", shape=(BATCH, TABLES), dtype="int32")
     numbers = so.var("numbers", shape=(BATCH, NUMBERS))
     clicked = so.var("clicked", shape=(BATCH,))

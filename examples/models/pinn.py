@@ -1,4 +1,4 @@
-"""A network that solves Burgers' equation ``u_t + u u_x = nu u_xx`` from a sine."""
+"""A network that solves Burgers' equation ``u_t + u u_x = nu u_xx`` with a sine at ``t = 0``."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ POINTS, WIDTH, LAYERS, VISCOSITY = 1024, 64, 4, 0.01 / np.pi
 
 
 def network(x: so.Symbol, t: so.Symbol) -> so.Symbol:
-    """The solution at columns of points, the sine at first and zero at both ends."""
+    """The solution at columns of points: a sine at ``t = 0``, and zero at both ends."""
     h = so.concat(x, t, axis=1)
     for _ in range(LAYERS):
         h = so.tanh(so.fully_connected(h, units=WIDTH))
@@ -21,7 +21,7 @@ def network(x: so.Symbol, t: so.Symbol) -> so.Symbol:
 
 
 def batches() -> Iterator[dict[str, np.ndarray]]:
-    """Places between -1 and 1, and times between 0 and 1."""
+    """Points between -1 and 1, and times between 0 and 1."""
     generator = np.random.default_rng(0)
     while True:
         x, t = generator.uniform([[[-1]], [[0]]], 1, (2, POINTS, 1)).astype(np.float32)

@@ -30,7 +30,7 @@ def network(image: so.Symbol) -> so.Symbol:
 
 
 def batches() -> Iterator[dict[str, np.ndarray]]:
-    """Images with a bright square, whose place is the class, in noise."""
+    """Noisy images with a bright square, whose position is the class."""
     generator = np.random.default_rng(0)
     while True:
         label = generator.integers(0, CLASSES, BATCH, np.int32)

@@ -11,7 +11,7 @@ an output, or lies in another rematerialization scope than its readers, stays as
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,18 +24,18 @@ from symop.graph.emission import named
 from symop.graph.nodes import Node, by_age, copied_origin, topological
 from symop.graph.policies import scope_of
 from symop.graph.rewriting import Images
-from symop.passes.streaming import Streamed
+from symop.passes.replacements import Replacement, call
 
 LONGEST = 16
-"""The most factors of a chain, since repeated squaring has exponentially many of them."""
+"""The largest number of factors in a chain; repeated squaring has exponentially many."""
 _CLEAR = 2
-"""How many times fewer multiplications make another order worthwhile.
+"""Another order is taken if it needs this many times fewer multiplications.
 
-A thin product takes longer for each multiplication, since it reads a matrix for a few of them.
+A product with a vector takes longer per multiplication, since it is bound by reading the matrix.
 """
 
 
-def reordered(roots: Sequence[Node], log: list[Streamed] | None = None) -> Sequence[Node]:
+def reordered(roots: Sequence[Node], log: list[Replacement] | None = None) -> Sequence[Node]:
     """Returns ``roots``, whose types are known, with chains of products in a cheaper order."""
     order = topological(roots)
     products = [node for node in order if _is_product(node)]
@@ -163,7 +163,7 @@ class _Solution(NamedTuple):
     """The products that other calls read, as trees, and a note for reports."""
 
     trees: dict[Node, _Tree]
-    note: Streamed
+    note: Replacement
 
 
 class _Reading:
@@ -179,7 +179,7 @@ class _Reading:
                 self._readers[one].append(node)
 
     def groups(self) -> list[list[Node]]:
-        """Returns the products that read one another, at least two of them at a time."""
+        """Returns the groups of two or more products that read one another."""
         group: dict[Node, list[Node]] = {}
         for node in self._products:
             mine = group[node] = [node]
@@ -203,7 +203,7 @@ class _Reading:
         after = before if trees is None else _total([*trees.values()])
         if trees is None or before < _CLEAR * after or before - after < present.tuning.chain_saving:
             return None
-        note = Streamed(
+        note = Replacement(
             f"{len(members)} matrix products of {before:.3g} multiplications",
             f"others of {after:.3g}",
             members[-1].origin,
@@ -240,7 +240,7 @@ class _Reading:
         return bool(readers) and all(self._opens(one, scope) for one in readers)
 
     def _opens(self, reader: Node, scope: Any) -> bool:
-        """Whether ``reader`` multiplies what it reads, or rearranges it for products alone."""
+        """Whether ``reader`` is a product, or rearranges its operand for products only."""
         if reader in self._products:
             return scope_of(reader) is scope
         return _arranged(reader) is not None and self._is_open(reader, scope)
@@ -337,7 +337,7 @@ class _Value(NamedTuple):
 
 
 class _Building:
-    """Makes the calls of trees, each product once."""
+    """Builds the calls of trees, each product once."""
 
     def __init__(self, image: Images) -> None:
         self._image = image
@@ -347,7 +347,7 @@ class _Building:
         """Returns the value of ``tree`` in place of ``node``."""
         value = self._value(tree).node
         if value.type != node.type:
-            value = _call("reshape", value, shape=node.type.shape)
+            value = call("reshape", value, shape=node.type.shape)
         return named(value, node.name)
 
     def _value(self, tree: _Tree) -> _Value:
@@ -366,19 +366,15 @@ class _Building:
         left, right = map(self._value, tree)
         x, y = left.node, right.node
         if not left.columns:
-            x = _call("reshape", x, shape=(*x.type.shape, 1))
+            x = call("reshape", x, shape=(*x.type.shape, 1))
         if not right.rows:
-            y = _call("reshape", y, shape=(1, *y.type.shape))
-        return _Value(_call("matmul", x, y), left.rows, right.columns)
+            y = call("reshape", y, shape=(1, *y.type.shape))
+        return _Value(call("matmul", x, y), left.rows, right.columns)
 
 
 def _transposed(value: _Value) -> _Value:
     node = value.node
     if value.rows and value.columns:
         n = node.type.ndim
-        node = _call("permute_dims", node, axes=(*range(n - 2), n - 1, n - 2))
+        node = call("permute_dims", node, axes=(*range(n - 2), n - 1, n - 2))
     return _Value(node, value.columns, value.rows)
-
-
-def _call(name: str, *inputs: Node, **how: Any) -> Node:
-    return cast(Node, get(name)(*inputs, **how))

@@ -33,31 +33,31 @@ from symop.graph.nodes import (
     topological,
 )
 from symop.graph.rewriting import Images, substitute
-from symop.passes.streaming import Streamed
+from symop.passes.replacements import Replacement, attributes_of
 
-_noted: "WeakKeyDictionary[Node, tuple[Streamed, ...]]" = WeakKeyDictionary()
-"""What calls of folded parameters stand for; only reports read it."""
+_noted: "WeakKeyDictionary[Node, tuple[Replacement, ...]]" = WeakKeyDictionary()
+"""The calls that were folded into each call; only reports read it."""
 
 
-def noted(order: Iterable[Node]) -> tuple[Streamed, ...]:
-    """Returns what was folded into the calls of a graph."""
+def noted(order: Iterable[Node]) -> tuple[Replacement, ...]:
+    """Returns the calls that were folded into the calls of a graph."""
     return tuple(one for node in order for one in _noted.get(node, ()))
 
 
 def fold_for_inference(
     roots: Sequence[Node], types: Known, inputs: Collection[str] | None
 ) -> list[Node]:
-    """Returns ``roots`` as they predict, with what follows linear layers folded into these.
+    """Returns ``roots`` for prediction, with the calls after linear layers folded into these.
 
     Args:
         roots: a graph.
         types: the types of its variables.
         inputs: the names of the variables that are fed, on which a folded parameter must not
-            depend. If it is None, those that the data of the layer depend on, but for variables in
-            slots of parameters.
+            depend. By default, those that the data of the layer depend on, except variables in
+            parameter slots.
     """
     flags = dict.fromkeys(leaves(topological(roots), TRAINING), constant(False))
-    # What only training needs goes first: a layer's result may then have a single reader.
+    # Calls that only training needs are removed first, so that more results have one reader.
     fixed = substitute(roots, flags)
     order = by_age(topological(fixed))
     declared = {one: types[one][0] for one in order if one.op is VARIABLE and one in types}
@@ -108,7 +108,7 @@ class _Channels(NamedTuple):
 
 
 def _channels(name: str, how: dict[str, Any], out: Shape, weight: Shape) -> _Channels | None:
-    """Returns the channels of a call of the operator ``name``; None if it is no linear layer."""
+    """Returns the channels of a call of the operator ``name``; None if it is not a linear layer."""
     if name == "fully_connected":
         return _Channels(len(out) - 1, (how["units"], 1))
     if name in ("matmul", "dot"):
@@ -127,12 +127,12 @@ class _Layer(NamedTuple):
 
     Attributes:
         node: the call in the graph as it was.
-        data: what the layer multiplies.
-        weight: what it multiplies it by.
-        bias: what it adds for each channel, or None.
+        data: the value that the layer multiplies.
+        weight: the weight, to which factors have been applied.
+        bias: the number that it adds for each channel, or None.
         channels: its channels.
         dtypes: the dtypes of weight and bias.
-        folded: what has been folded into its parameters.
+        folded: the calls that have been folded into its parameters.
     """
 
     node: Node
@@ -141,7 +141,7 @@ class _Layer(NamedTuple):
     bias: Any
     channels: _Channels
     dtypes: tuple[DType, DType]
-    folded: tuple[Streamed, ...] = ()
+    folded: tuple[Replacement, ...] = ()
 
     @property
     def name(self) -> str:
@@ -149,10 +149,10 @@ class _Layer(NamedTuple):
         return self.node.op.name
 
     def call(self) -> Node:
-        """Returns the call, which a sum follows if the operator itself adds no bias."""
+        """Returns the call, followed by a sum if the operator has no bias."""
         assert isinstance(self.node.op, Operator)
         operator, name = self.node.op, self.node.name
-        how = dict(operator.attribute_dict(self.node.attributes))
+        how = attributes_of(self.node)
         given = [self.data, self.weight]
         if "use_bias" in how:
             how["use_bias"] = self.bias is not None
@@ -165,7 +165,7 @@ class _Layer(NamedTuple):
         return result
 
     def moved(self, affine: "_Affine") -> "_Layer":
-        """The layer whose result is that of this one times the factor, plus the shift."""
+        """Returns the layer whose result is that of this one times the factor, plus the shift."""
         of_weight, of_bias = self.dtypes
         weight, bias, wide = self.weight, self.bias, affine.dtype
         if affine.factor is not None:
@@ -221,7 +221,7 @@ _UNKNOWN = 1
 
 
 class _Folding:
-    """The images of the nodes of a graph whose layers absorb what follows them."""
+    """Computes the images of the nodes of a graph whose layers absorb the calls after them."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class _Folding:
         return [self._image.value(one) for one in self._roots]
 
     def _follow(self, node: Node) -> None:
-        """Notes the layer of which ``node`` is the result, if a call has hidden outputs as well."""
+        """Notes the layer of which ``node`` is the first output, if its call has several."""
         layer = self._layers.get(node.source)
         if layer is not None and node.index == 0 and not _is_single(node.source):
             self._layers[node] = layer
@@ -279,9 +279,10 @@ class _Folding:
         if out is None or not is_inexact(out.dtype):
             return None
         w = self._type(weight)
-        how = dict(node.op.attribute_dict(node.attributes))
-        channels = None if w is None else _channels(node.op.name, how, out.shape, w.shape)
-        if channels is None or w is None:
+        if w is None:
+            return None
+        channels = _channels(node.op.name, attributes_of(node), out.shape, w.shape)
+        if channels is None:
             return None
         bias = rest[0] if rest else None
         of_bias = w if bias is None else self._type(bias)
@@ -298,7 +299,7 @@ class _Folding:
         for affine in self._forms(node):
             layer = self._layers.get(affine.data)
             if layer is not None and self._fits(node, layer, affine):
-                was = Streamed(f"{node.op.name} of {layer.name}", layer.name, node.origin)
+                was = Replacement(f"{node.op.name} of {layer.name}", layer.name, node.origin)
                 with copied_origin(layer.node.origin):
                     return layer.moved(affine)._replace(folded=(*layer.folded, was))
         return None
@@ -312,30 +313,29 @@ class _Folding:
         return self._is_constant(layer, affine) and self._by_channel(node, layer, affine, before)
 
     def _by_channel(self, node: Node, layer: _Layer, affine: _Affine, out: VarType) -> bool:
+        """Whether factor and shift hold one number for each channel, or a single one."""
         channels = layer.channels
         if node.op is get("batch_norm"):
-            assert isinstance(node.op, Operator)
-            how = node.op.attribute_dict(node.attributes)
             fixed = node.operands[-1].constant is False
-            return fixed and how["axis"] % out.ndim == channels.axis
+            return fixed and bool(attributes_of(node)["axis"] % out.ndim == channels.axis)
         for one in affine.parameters:
             type = self._type(one)
             if type is None or not channels.broadcasts(type.shape, out.shape):
                 return False
-            # For a single example, data have the shape of a parameter; other batches may follow.
+            # With a batch of one example, data have the shape of a parameter.
             whole = type.ndim == out.ndim and out.shape[0] == 1 and channels.axis != 0
             if whole and not self._explicit:
                 return False
         return True
 
     def _is_constant(self, layer: _Layer, affine: _Affine) -> bool:
-        """Whether no weight, factor or shift depends on what is fed."""
+        """Whether weight, bias, factor and shift do not depend on fed variables."""
         data, *parameters = layer.node.operands
         fed = self._fed if self._explicit else self._reads[data] & ~self._parameters | _UNKNOWN
         return not any(self._reads[one] & fed for one in (*parameters, *affine.parameters))
 
     def _forms(self, node: Node) -> Iterator[_Affine]:
-        """Yields each way in which ``node`` multiplies a value by a factor and adds a shift."""
+        """Yields the ways to read ``node`` as a value times a factor plus a shift."""
         assert isinstance(node.op, Operator)
         type, name = self._type(node), node.op.name
         if type is None:
@@ -355,7 +355,6 @@ class _Folding:
 
     def _of_statistics(self, node: Node) -> _Affine:
         """Returns factor and shift of batch normalization with running statistics."""
-        assert isinstance(node.op, Operator)
         wide = self._known[node][1]
         assert wide is not None
         gamma, beta, mean, variance = (
@@ -364,7 +363,7 @@ class _Folding:
             else get("cast")(self._image.value(one), dtype=wide.dtype)
             for one in node.operands[1:5]
         )
-        factor = gamma * get("rsqrt")(variance + node.op.attribute_dict(node.attributes)["eps"])
+        factor = gamma * get("rsqrt")(variance + attributes_of(node)["eps"])
         shift = beta - mean * factor
         return _Affine(node.operands[0], factor, shift, wide.dtype, True, tuple(node.operands[1:5]))
 

@@ -1,17 +1,16 @@
-"""Products by one-hot matrices as lookups: no matrix of zeros and ones is made.
+"""Products with one-hot matrices, computed by lookups.
 
 ``one_hot(ids) @ w`` reads a row of ``w`` for each id, with zeros for an id that is out of range,
-and ``one_hot(ids)^T @ x`` adds the rows of ``x`` that belong to one id, as the gradient of a lookup
-does. Lookups are exact, and sums of rows differ by rounding only; but where ``w`` or ``x`` holds an
-infinity or a NaN, only the rows that read it become infinite or NaN, and not all of them.
+and ``one_hot(ids)^T @ x`` adds the rows of ``x`` that have the same id, as the gradient of a lookup
+does. Lookups are exact, and sums of rows differ by rounding only. An infinity or a NaN in ``w`` or
+``x`` reaches only the rows that read it, whereas in the product it makes all of them NaN.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
-from registry.operator.operator import Operator
 from registry.ops.linalg.einsum import labeled
 from registry.table import get
 from registry.tuning import present
@@ -19,26 +18,26 @@ from registry.types import DType, Shape, is_integer, is_unsigned
 from symop.graph.emission import named
 from symop.graph.nodes import ARRAY, Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
-from symop.passes.streaming import Streamed
+from symop.passes.replacements import Replacement, attributes_of, call, name_of_operator
 
 _PRODUCTS = ("matmul", "dot", "fully_connected", "einsum")
 
 
-def looked_up(roots: Sequence[Node], log: list[Streamed] | None = None) -> Sequence[Node]:
-    """Returns ``roots``, whose types are known, without products by one-hot matrices."""
+def looked_up(roots: Sequence[Node], log: list[Replacement] | None = None) -> Sequence[Node]:
+    """Returns ``roots``, whose types are known, without products with one-hot matrices."""
     order = topological(roots)
-    if not any(_name(node) == "one_hot" for node in order):
+    if not any(name_of_operator(node) == "one_hot" for node in order):
         return roots
     image = Images()
     for node in by_age(order):
         with copied_origin(node.origin):
-            new = _Product(node, image).replaced() if _name(node) in _PRODUCTS else None
+            new = _Product(node, image).replaced() if name_of_operator(node) in _PRODUCTS else None
         if new is None:
             image.rebuild(node)
             continue
         image[node] = new[0]
         if log is not None:
-            log.append(Streamed(f"{_name(node)} of one_hot", new[1], node.origin))
+            log.append(Replacement(f"{name_of_operator(node)} of one_hot", new[1], node.origin))
     return [image.value(one) for one in roots]
 
 
@@ -47,7 +46,7 @@ class _Hot(NamedTuple):
 
     Attributes:
         ids: the positions of the ones.
-        shape: the shape in which they are taken.
+        shape: the shape to which the ids are reshaped.
         classes: the length of the vectors.
         turned: whether the vectors are columns.
     """
@@ -60,12 +59,12 @@ class _Hot(NamedTuple):
 
 def _hot(node: Node) -> _Hot | None:
     """Returns the one-hot matrix, or stack of vectors, that ``node`` computes, or None."""
-    name = _name(node)
+    name = name_of_operator(node)
     if name == "cast":
         return _hot(node.operands[0])
     if name == "permute_dims" and node.type.ndim == 2:
         inner = _hot(node.operands[0])
-        swaps = _attributes(node)["axes"][0] % 2 == 1
+        swaps = attributes_of(node)["axes"][0] % 2 == 1
         return None if inner is None else inner._replace(turned=inner.turned ^ swaps)
     if name == "reshape" and node.type.ndim:
         inner = _hot(node.operands[0])
@@ -73,7 +72,7 @@ def _hot(node: Node) -> _Hot | None:
         return None if inner is None or whole else inner._replace(shape=node.type.shape[:-1])
     if name != "one_hot":
         return None
-    how, ndim = _attributes(node), node.type.ndim
+    how, ndim = attributes_of(node), node.type.ndim
     at = how["axis"] % ndim
     turned = at == 0 < ndim - 1
     fits = at == ndim - 1 or (turned and ndim == 2)
@@ -83,7 +82,7 @@ def _hot(node: Node) -> _Hot | None:
 
 
 class _Product(NamedTuple):
-    """A product, and the images of what it reads."""
+    """A product, and the images of its operands."""
 
     node: Node
     image: Images
@@ -123,7 +122,7 @@ class _Product(NamedTuple):
             return None
         if hot.turned or not hot.shape:
             ids = self._bounded(hot)
-            return _call("take", self._value(x), ids, axis=-1, fill_value=0.0), "take"
+            return call("take", self._value(x), ids, axis=-1, fill_value=0.0), "take"
         if x.type.ndim == 2 and len(hot.shape) == 1:
             return _turned(self._sum_of_rows(hot, _turned(self._value(x)))), "add_rows"
         return None
@@ -131,42 +130,42 @@ class _Product(NamedTuple):
     def _layer(self) -> tuple[Node, str] | None:
         data, weight, *biases = self.node.operands
         hot = _hot(data)
-        flat = data.type.ndim == 2 or not _attributes(self.node)["flatten"]
+        flat = data.type.ndim == 2 or not attributes_of(self.node)["flatten"]
         if hot is None or hot.turned or not flat:
             return None
         rows = self._lookup(hot, _turned(self._value(weight)))
-        return (_call("add", rows, self._value(biases[0])) if biases else rows), "lookup_table"
+        return (call("add", rows, self._value(biases[0])) if biases else rows), "lookup_table"
 
     def _rows(self, hot: _Hot, table: Node) -> tuple[Node, str]:
-        """The rows of a table, or entries of a vector."""
+        """Returns the rows of a table, or the entries of a vector."""
         value = self._value(table)
         if table.type.ndim == 2:
             return self._lookup(hot, value), "lookup_table"
-        column = _call("reshape", value, shape=(hot.classes, 1))
+        column = call("reshape", value, shape=(hot.classes, 1))
         rows = self._lookup(hot, column)
-        return _call("reshape", rows, shape=hot.shape), "lookup_table"
+        return call("reshape", rows, shape=hot.shape), "lookup_table"
 
     def _lookup(self, hot: _Hot, table: Node) -> Node:
         if hot.ids.op is ARRAY or hot.ids.constant is not None:  # known ids must be in range
-            return _call("take", table, self._bounded(hot), fill_value=0.0)
-        return _call("lookup_table", table, self._ids(hot))
+            return call("take", table, self._bounded(hot), fill_value=0.0)
+        return call("lookup_table", table, self._ids(hot))
 
     def _sum_of_rows(self, hot: _Hot, x: Node) -> Node:
-        """Sums of the rows of ``x`` with the same id, accumulated in at least 32 bits."""
+        """Returns sums of the rows of ``x`` with the same id, accumulated in at least 32 bits."""
         narrow = _INTEGER if is_integer(self._dtype) else _SINGLE  # integers wrap, as in products
         wide = self._dtype if self._dtype.itemsize > 2 else narrow
         x = x if x.type.dtype == wide else _cast(x, wide)
-        return _call("add_rows", x, self._bounded(hot), height=hot.classes)
+        return call("add_rows", x, self._bounded(hot), height=hot.classes)
 
     def _by_equation(self) -> tuple[Node, str] | None:
-        """A lookup as ``bsk,kd->bsd``, or its gradient for ids of several axes, ``bsk,bsd->kd``."""
+        """Replaces ``bsk,kd->bsd``, a lookup, and ``bsk,bsd->kd``, the gradient of one."""
         if len(self.node.operands) != 2:
             return None
         x, y = self.node.operands
         hot = _hot(x)
         if hot is None or hot.turned:
             return None
-        equation = labeled(_attributes(self.node)["equation"], (x.type.shape, y.type.shape))
+        equation = labeled(attributes_of(self.node)["equation"], (x.type.shape, y.type.shape))
         (first, second), out = equation.terms, equation.out
         by, shared = first[-1], first[:-1]
         if len({*first}) < len(first):
@@ -181,16 +180,16 @@ class _Product(NamedTuple):
         return None
 
     def _bounded(self, hot: _Hot) -> Node:
-        """The ids, where negative ones, which would count from the end, are out of range."""
+        """Returns the ids, with those that would count from the end out of range."""
         ids = self._ids(hot)
         if is_unsigned(ids.type.dtype):
             return ids
         ids = ids if ids.type.dtype.itemsize > 3 else _cast(ids, _INTEGER)
-        return _call("where", _call("less", ids, 0), hot.classes, ids)
+        return call("where", call("less", ids, 0), hot.classes, ids)
 
     def _ids(self, hot: _Hot) -> Node:
         ids = self._value(hot.ids)
-        return ids if ids.type.shape == hot.shape else _call("reshape", ids, shape=hot.shape)
+        return ids if ids.type.shape == hot.shape else call("reshape", ids, shape=hot.shape)
 
     def _value(self, node: Node) -> Node:
         return self.image.value(node)
@@ -199,22 +198,9 @@ class _Product(NamedTuple):
 _SINGLE, _INTEGER = np.dtype(np.float32), np.dtype(np.int32)
 
 
-def _name(node: Node) -> str | None:
-    return node.op.name if isinstance(node.op, Operator) else None
-
-
-def _attributes(node: Node) -> dict[str, Any]:
-    assert isinstance(node.op, Operator)
-    return dict(node.op.attribute_dict(node.attributes))
-
-
 def _turned(node: Node) -> Node:
-    return _call("permute_dims", node, axes=(1, 0))
+    return call("permute_dims", node, axes=(1, 0))
 
 
 def _cast(node: Node, dtype: DType) -> Node:
-    return _call("cast", node, dtype=dtype)
-
-
-def _call(name: str, *inputs: Any, **how: Any) -> Node:
-    return cast(Node, get(name)(*inputs, **how))
+    return call("cast", node, dtype=dtype)

@@ -2,11 +2,11 @@
 
 Three rules decide, for each call, in which dtype it is computed:
 
-1. A matrix product or convolution is computed in the narrow dtype: its operands are cast. Products
-   with a weight matrix are computed in 8 bits, with scales (``float8_matmul``), if that is asked.
+1. A matrix product or convolution is computed in the narrow dtype: its operands are cast. With
+   ``eight_bits``, products with a weight matrix are computed in 8 bits (``float8_matmul``).
 2. A call that reads a narrow value and that a later product depends on is computed in the narrow
    dtype, too. Its kernel computes statistics and exponentials in at least float32. Factorizations
-   and Fourier transforms, which are costly and no products, are not.
+   and Fourier transforms, which are costly but not products, are not.
 3. All other calls are computed as they are, in float32: the loss and what follows the last product,
    what precedes the first one (embeddings of positions), updates of states.
 
@@ -154,7 +154,7 @@ class _Narrowing:
 
 
 def _with_weight(operator: Operator, inputs: Inputs, attributes: Attributes) -> Node | None:
-    """Returns a product with a weight matrix in 8 bits; None if the call is another one."""
+    """Returns a product with a weight matrix in 8 bits; None for other calls."""
     if operator is get("matmul"):
         data, weight = inputs
         flat = data is not None and data.ndim >= 2

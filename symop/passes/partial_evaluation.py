@@ -1,4 +1,4 @@
-"""Partial evaluation: what follows from some variables alone is computed apart from the rest."""
+"""Partial evaluation: values that depend only on some variables are computed before the rest."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from symop.graph.nodes import ARRAY, CONSTANT, VARIABLE, Node, residuals, topolo
 
 
 class Early(NamedTuple):
-    """The values of a graph that are computed apart.
+    """The values of a graph that are computed before the rest.
 
     Attributes:
-        values: the values that the rest of the graph reads, but for variables.
-        names: names for them, which no other value of the rest has.
+        values: the computed values that the rest of the graph reads.
+        names: their names, which no other value of the rest has.
     """
 
     values: list[Node]
@@ -22,9 +22,9 @@ class Early(NamedTuple):
 
 
 def early(roots: Sequence[Node], given: Mapping[Node, VarType]) -> Early:
-    """Returns the values of ``roots`` that follow from the variables ``given``.
+    """Returns the values of ``roots`` that depend only on the variables ``given``.
 
-    A value that is larger than its operands is left to the rest, unless it is costly.
+    A value that is larger than its operands stays in the rest, unless it is costly.
     """
     order = topological(roots)
     types = infer_types(roots, given)
@@ -35,7 +35,7 @@ def early(roots: Sequence[Node], given: Mapping[Node, VarType]) -> Early:
 
 
 def _followers(order: Sequence[Node], given: Collection[Node]) -> set[Node]:
-    """Returns the nodes that depend on ``given`` variables and constants, and on nothing else."""
+    """Returns the nodes that depend on ``given`` variables, and otherwise only on constants."""
     fixed: set[Node] = set()
     moving: set[Node] = set(given)
     for node in order:
@@ -61,7 +61,7 @@ def _grows(node: Node, types: Known) -> bool:
 
 
 def _names(rest: Sequence[Node], values: Sequence[Node]) -> list[str]:
-    """Returns names after the calls of the rest, and the slots, that read the values."""
+    """Returns names that consist of the call and the slot of the rest that read each value."""
     taken = {node.name for node in rest if node.name is not None}
     wanted = {
         one: f"{node.name}_{node.op.slot_of(i).name}"

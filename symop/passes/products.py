@@ -1,4 +1,4 @@
-"""Products that are computed by cheaper ones: chains of them, and those by one-hot matrices."""
+"""Cheaper products: chains in another order, and lookups in place of one-hot matrices."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from symop.graph.nodes import Node
 from symop.graph.scoping import Scopes
 from symop.passes.chains import reordered
 from symop.passes.lookups import looked_up
-from symop.passes.streaming import Streamed
+from symop.passes.replacements import Replacement
 
 _switches = Scopes("rewriting", True)
 
@@ -19,11 +19,11 @@ def is_rewriting() -> bool:
 
 @contextlib.contextmanager
 def rewriting(enabled: bool) -> Iterator[None]:  # with so.rewriting(False): ...
-    """Sets whether products are computed by cheaper ones than those that a graph contains.
+    """Sets whether lowering replaces products by cheaper ones.
 
-    It is the default where a graph is lowered. Chains of matrix products are computed in the order
-    that takes the fewest multiplications, if these are far fewer; the result may differ by
-    rounding. Products by ``one_hot`` become lookups. ``so.explain`` lists both. A value that has a
+    It does by default. Chains of matrix products are computed in the order with the fewest
+    multiplications, if these are far fewer; the result may differ by rounding. Products with
+    ``one_hot`` become lookups. ``so.explain`` lists both. A value that has a
     name or is an output is computed as it is written. A function made outside is not affected.
 
     Example:
@@ -40,7 +40,7 @@ def rewriting(enabled: bool) -> Iterator[None]:  # with so.rewriting(False): ...
         yield
 
 
-def cheaper(roots: Sequence[Node], log: list[Streamed] | None = None) -> Sequence[Node]:
+def cheaper(roots: Sequence[Node], log: list[Replacement] | None = None) -> Sequence[Node]:
     """Returns ``roots``, whose types are known, with cheaper products.
 
     ``log`` is a list to which the replaced products are added.

@@ -17,20 +17,20 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from registry.hooks import define
-from registry.operator.operator import Operator
 from registry.table import get
 from registry.tuning import exceeds, present
 from registry.types import Shape, is_floating
 from symop.autodiff import gradients
 from symop.graph.algebra import exchanged
-from symop.graph.nodes import Node, Origin, by_age, copied_origin, topological
+from symop.graph.nodes import Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
 from symop.graph.scoping import Scopes
+from symop.passes.replacements import Replacement, attributes_of, name_of_operator
 
 _switches = Scopes("streaming", True)
 
@@ -65,30 +65,12 @@ def streaming(enabled: bool) -> Iterator[None]:  # with so.streaming(False): ...
         yield
 
 
-class Streamed(NamedTuple):
-    """A pattern that was replaced.
-
-    Attributes:
-        pattern: what it was.
-        operator: the operator that takes its place.
-        origin: where the user built it.
-    """
-
-    pattern: str
-    operator: str
-    origin: Origin | None
-
-    def __str__(self) -> str:
-        place = "" if self.origin is None else f" at {self.origin.file}:{self.origin.line}"
-        return f"{self.pattern} became {self.operator}{place}"
-
-
 _ENDS = ("softmax_cross_entropy", "matmul")
 """The operators with which a pattern may end."""
 
 
 def stream(
-    roots: Sequence[Node], keep: Collection[Node] = (), log: list[Streamed] | None = None
+    roots: Sequence[Node], keep: Collection[Node] = (), log: list[Replacement] | None = None
 ) -> Images:
     """Returns the images of the nodes of ``roots`` without large matrices.
 
@@ -99,7 +81,7 @@ def stream(
     """
     image = Images()
     order = topological(roots) if is_streaming() else []
-    if not any(_name(node) in _ENDS for node in order):
+    if not any(name_of_operator(node) in _ENDS for node in order):
         return image
     graph = _Graph(order, {*roots, *keep})
     found = {node: one for node in order if (one := graph.find(node)) is not None}
@@ -108,7 +90,7 @@ def stream(
         if pattern is None or not _replaced(image, node, pattern):
             image.rebuild(node)
         elif log is not None:
-            log.append(Streamed(pattern.name, pattern.operator, node.origin))
+            log.append(Replacement(pattern.name, pattern.operator, node.origin))
     return image
 
 
@@ -144,7 +126,7 @@ class _Graph:
 
     def find(self, node: Node) -> _Pattern | None:
         """Returns the pattern that ends with ``node``, or None."""
-        name = _name(node)
+        name = name_of_operator(node)
         if name == "softmax_cross_entropy":
             return self._loss(node)
         return self._attention(node) if name == "matmul" else None
@@ -153,7 +135,7 @@ class _Graph:
         """Whether ``node`` calls one of these operators, and only one other call reads it."""
         return (
             node is not None
-            and _name(node) in names
+            and name_of_operator(node) in names
             and self._uses[node] == 1
             and node not in self._held
         )
@@ -164,7 +146,7 @@ class _Graph:
         logits, labels, weights = node.inputs
         assert logits is not None
         assert labels is not None
-        how = _attributes(node)
+        how = attributes_of(node)
         by_class = weights is None and labels.ndim < logits.ndim
         if not by_class or how["axis"] % logits.ndim != logits.ndim - 1:
             return None
@@ -191,7 +173,7 @@ class _Graph:
         if self._inner(node, "fully_connected"):
             data, weight, *biases = node.operands
             bias = biases[0] if biases else None
-            flat = data.ndim == 2 or not _attributes(node)["flatten"]
+            flat = data.ndim == 2 or not attributes_of(node)["flatten"]
             return _Linear("fully_connected", data, weight, bias, node.shape) if flat else None
         if self._inner(node, "matmul"):
             data, weight = node.operands
@@ -217,7 +199,7 @@ class _Graph:
         large = exceeds(weights.size, present.tuning.attention_scores)
         if not large or not self._inner(weights, "softmax", "masked_softmax"):
             return None
-        how = _attributes(weights)
+        how = attributes_of(weights)
         if how["axis"] not in (-1, weights.ndim - 1) or how["temperature"] != 1.0:
             return None
         found = self._scores(weights.operands[0], tuple(weights.operands[1:]))
@@ -234,7 +216,9 @@ class _Graph:
             )
             return made
 
-        return _Pattern(f"matmul of {_name(weights)}", "scaled_dot_product_attention", call)
+        return _Pattern(
+            f"matmul of {name_of_operator(weights)}", "scaled_dot_product_attention", call
+        )
 
     def _scores(self, node: Node, masks: tuple[Node, ...]) -> "_Scores | None":
         """Returns how ``node`` computes scores: a mask, a bias, a factor and a product, or None."""
@@ -257,10 +241,10 @@ class _Graph:
             for x, number in itertools.permutations(node.operands):
                 by = number.constant
                 if isinstance(by, int | float) and (
-                    _name(node) == "multiply" or x is node.inputs[0]
+                    name_of_operator(node) == "multiply" or x is node.inputs[0]
                 ):
                     return self._scaled(
-                        x, factor * by if _name(node) == "multiply" else factor / by
+                        x, factor * by if name_of_operator(node) == "multiply" else factor / by
                     )
             return None
         if not self._inner(node, "matmul"):
@@ -316,15 +300,6 @@ class _Scores(NamedTuple):
         return alike and np.broadcast_shapes(scores, *limits) == scores
 
 
-def _name(node: Node) -> str | None:
-    return node.op.name if isinstance(node.op, Operator) else None
-
-
-def _attributes(node: Node) -> dict[str, Any]:
-    assert isinstance(node.op, Operator)
-    return dict(node.op.attribute_dict(node.attributes))
-
-
 define(gradients.Gradients, prepare=stream)
 
 
@@ -336,7 +311,7 @@ def join_losses(roots: Sequence[Node]) -> list[Node]:
     image = Images()
     order = topological(roots) if is_streaming() else []
     for node in order:
-        if _name(node) == "linear_cross_entropy_gradient":
+        if name_of_operator(node) == "linear_cross_entropy_gradient":
             _join(image, node)
     if not image:
         return list(roots)
@@ -349,9 +324,9 @@ def join_losses(roots: Sequence[Node]) -> list[Node]:
 def _join(image: Images, gradient: Node) -> None:
     hidden, weight, labels, size, *numbers, bias = gradient.inputs
     loss = _unshaped(size).source
-    if _name(loss) != "linear_cross_entropy" or loss in image:
+    if name_of_operator(loss) != "linear_cross_entropy" or loss in image:
         return
-    of_loss, own = _attributes(loss), _attributes(gradient)
+    of_loss, own = attributes_of(loss), attributes_of(gradient)
     assert weight is not None
     large = exceeds(math.prod((*loss.type.shape, weight.shape[0])), present.tuning.logits)
     given = set(topological([one for one in numbers if one is not None]))
@@ -370,20 +345,20 @@ def _is_of(gradient: Node, loss: Node) -> bool:
     """Whether ``gradient`` is of the scores of ``loss``."""
     hidden, weight, labels, *_, bias = gradient.inputs
     x = _unshaped(hidden)
-    if _attributes(loss)["ignore_label"] is not None and _name(x) == "where":
+    if attributes_of(loss)["ignore_label"] is not None and name_of_operator(x) == "where":
         x = _unshaped(x.inputs[1])  # zeros in place of examples that are ignored
     return (
         x is _unshaped(loss.inputs[0])
         and weight is loss.inputs[1]
         and _unshaped(labels) is _unshaped(loss.inputs[2])
         and bias is loss.inputs[3]
-        and _attributes(loss)["soft_cap"] == _attributes(gradient)["soft_cap"]
+        and attributes_of(loss)["soft_cap"] == attributes_of(gradient)["soft_cap"]
     )
 
 
 def _unshaped(node: Node | None) -> Node:
     """Returns the value that ``node`` has in another shape."""
     assert node is not None
-    while _name(node) == "reshape":
+    while name_of_operator(node) == "reshape":
         node = node.operands[0]
     return node

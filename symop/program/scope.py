@@ -55,7 +55,7 @@ class Scope(MutableMapping[str, Any]):
     Attributes:
         names: the values that the last run updated.
         ready: ``names`` if a run can take the result of the last run directly, or None.
-        rest: what that run takes besides it and what is fed, or None if that is not known.
+        rest: the other arguments of that run, except fed ones, or None if they are not known.
         cell: the result of the last run, whose state is the new values in the order of ``names``.
     """
 
@@ -97,8 +97,8 @@ class Scope(MutableMapping[str, Any]):
     def keep(self, rest: tuple[Any, ...], operands: list[Any]) -> None:
         """Keeps what a run reads and does not update, for the next run of the same kind.
 
-        Nothing is kept if a change emptied ``operands``. One operation looks and sets, so that no
-        signal handler comes between.
+        Nothing is kept if a change emptied ``operands``. One operation checks and sets, so that no
+        signal handler runs in between.
         """
         with self.cell.lock:
             set_together((self,), "rest", compress((rest,), (operands,)))

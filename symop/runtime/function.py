@@ -47,25 +47,26 @@ from symop.lowering.steps import Call, Schedule, random_keys, type_of
 from symop.passes import remat as recomputing
 from symop.passes.fusion import fuse_loops
 from symop.passes.products import cheaper, is_rewriting, rewriting
+from symop.passes.replacements import Replacement
 from symop.passes.roll_loops.loops import FORWARD, Aim
 from symop.passes.roll_loops.rolling import Rolled, roll
 from symop.passes.roll_loops.stacks import Stacked, Stacks, stack_variables
 from symop.passes.roll_loops.switch import is_rolling
-from symop.passes.streaming import Streamed, is_streaming, join_losses, stream, streaming
+from symop.passes.streaming import is_streaming, join_losses, stream, streaming
 
 Function = Callable[..., Any]
 
 
 class Replaced(NamedTuple):
-    """What was replaced in a graph.
+    """The replacements in a graph.
 
     Attributes:
         streams: patterns, by operators without large matrices.
         rewrites: products, by cheaper ones.
     """
 
-    streams: list[Streamed]
-    rewrites: list[Streamed]
+    streams: list[Replacement]
+    rewrites: list[Replacement]
 
 
 class Specialized(NamedTuple):
@@ -99,9 +100,9 @@ def specialize(
 ) -> Specialized:
     """Infers the types of ``outputs`` from ``types`` and fixes the training flag.
 
-    ``prepare`` rewrites the graph before that. Patterns that need no large matrices, and products
-    that others compute at less cost, are replaced, and reported in ``replaced``. If ``rolling``,
-    repeated blocks become loops for the given ``aim``, which are reported in ``log``.
+    ``prepare`` rewrites the graph before that. Patterns with large matrices, and products that
+    cost more than others with the same result, are replaced and reported in ``replaced``. If
+    ``rolling``, repeated blocks become loops for the given ``aim``, which are reported in ``log``.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: Types cannot be inferred, or contradict.
@@ -551,7 +552,7 @@ def require_whole(name: str, dtype: DType, value: np.ndarray) -> None:
         return
     least, most = integer_limits(dtype)
     if is_integer(value.dtype):
-        # Read as unsigned, negative numbers are large; commonly one pass suffices.
+        # Read as unsigned, negative numbers are large, so one pass suffices in most cases.
         bits = value.view(f"u{value.dtype.itemsize}")
         if bits.item(bits.argmax()) <= most:
             return

@@ -26,7 +26,7 @@ from symop.lowering.labels import kinds_of, label_of
 from symop.passes.folding import noted
 from symop.passes.remat.counting import shown
 from symop.passes.remat.runs import bytes_of
-from symop.passes.streaming import Streamed
+from symop.passes.replacements import Replacement
 from symop.regions.bodies import GraphBody, steps_of
 from symop.runtime.function import Replaced, specialize
 from symop.symbol.compiled import (
@@ -123,8 +123,8 @@ class Explanation(NamedTuple):
     compiled: Compiled | None
     rest: tuple[int, float | None]
     drawing: Drawing
-    streamed: tuple[Streamed, ...] = ()
-    rewritten: tuple[Streamed, ...] = ()
+    streamed: tuple[Replacement, ...] = ()
+    rewritten: tuple[Replacement, ...] = ()
 
     @property
     def flops(self) -> int | None:
@@ -220,8 +220,8 @@ class Computation(NamedTuple):
 
     subject: Subject
     lower: Callable[[], Any]
-    streamed: tuple[Streamed, ...] = ()
-    rewritten: tuple[Streamed, ...] = ()
+    streamed: tuple[Replacement, ...] = ()
+    rewritten: tuple[Replacement, ...] = ()
 
 
 class Explainable(Protocol):

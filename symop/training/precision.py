@@ -29,16 +29,17 @@ class Precision:
     and after the last one. Values of other dtypes than float32 stay as they are.
 
     With ``"float8"``, products with a weight matrix are computed in 8 bits, with one scale for each
-    operand (``float8_matmul``), and other products, and what lies between, in bfloat16. The
-    gradient keeps the operands in 8 bits. XLA computes in 8 bits where the device can.
+    operand (``float8_matmul``). Other products, and values between products, are computed in
+    bfloat16. The gradient keeps the operands in 8 bits. Devices without 8-bit products convert
+    them.
 
     Attributes:
         compute: the dtype of products.
         parameters: the dtype in which a state keeps the parameters. An optimizer receives the
             parameters and their gradients in it, or in float32 if rounding is stochastic.
         rounding: how a new parameter is rounded to a dtype narrower than float32: ``"nearest"``, or
-            ``"stochastic"``, which preserves the expectation of updates that are small against
-            their parameter (``stochastic_round``).
+            ``"stochastic"``, which preserves the expectation of updates that are small relative
+            to their parameter (``stochastic_round``).
         output: the dtype of the loss and the metrics.
         loss_scale: the loss scaling; by default one for float16, whose range gradients leave, and
             none for other dtypes.
@@ -97,7 +98,7 @@ class Precision:
             return dict(params)
         to = np.dtype(jnp.dtype(self.parameters))
         return {
-            name: _rounded(one, jax.random.fold_in(key, i), to) if _is_single(one) else one
+            name: _rounded(one, jax.random.fold_in(key, i), to) if _is_float32(one) else one
             for i, (name, one) in enumerate(sorted(params.items()))
         }
 
@@ -113,7 +114,7 @@ def _rounded(value: Any, key: Any, to: DType) -> Any:
     return value if to == value.dtype else get("stochastic_round")(value, key=key, dtype=to)
 
 
-def _is_single(value: Any) -> bool:
+def _is_float32(value: Any) -> bool:
     return bool(value.dtype == np.float32)
 
 
@@ -138,7 +139,7 @@ def precision_of(value: Any) -> Precision:
     """Returns the policy that ``value`` describes: a policy, the dtype of products, or None.
 
     Raises:
-        ArgumentError: it is neither.
+        ArgumentError: it is none of these.
     """
     if isinstance(value, Precision):
         return value

@@ -18,7 +18,7 @@ from symop.training.state import Arrays, Parts, ScaleState
 FACTOR = "loss_scale"
 """The name of the input that holds the factor on the loss."""
 _ROUNDING = 0x72646E67
-"""What tells the key of rounding from those of the graph."""
+"""The number that is folded into the key of a step to get the key of rounding."""
 Decay = float | Callable[[Any], Any]
 
 

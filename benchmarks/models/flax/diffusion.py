@@ -51,7 +51,7 @@ class Network(nn.Module):
 
 
 def batches() -> Iterator[dict[str, np.ndarray]]:
-    """Waves in noise, the time that says how much, and the noise."""
+    """Noisy images of waves, the times that determine how noisy they are, and the noise."""
     generator = np.random.default_rng(0)
     grid = np.arange(SIZE) / SIZE * 2 * np.pi
     while True:

@@ -28,7 +28,7 @@ class Network(nn.Module):
 
 
 def batches() -> Iterator[dict[str, np.ndarray]]:
-    """Places between -1 and 1, and times between 0 and 1."""
+    """Points between -1 and 1, and times between 0 and 1."""
     generator = np.random.default_rng(0)
     while True:
         x, t = generator.uniform([[[-1]], [[0]]], 1, (2, POINTS, 1)).astype(np.float32)

@@ -185,8 +185,8 @@ def _fetched(value: Any) -> Any:
 def fed(feed: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arrays of what is fed: values, and the offsets of their sequences.
 
-    Those of JAX stay as they are, and anything else becomes an array of NumPy. JAX narrows wide
-    integers when the program runs, which rejects those that do not fit.
+    Arrays of JAX stay as they are, and other values become arrays of NumPy. The program narrows
+    wide integers when it runs, and rejects those that do not fit.
 
     Args:
         feed: by variable an array, a ``LoDTensor``, or an array and a list of lengths for each

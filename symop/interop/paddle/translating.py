@@ -199,7 +199,7 @@ class Translation:
         return None
 
     def forward_of(self, forward: str, slots: Slots, op: OpDesc) -> Call | None:
-        """Returns the latest call of ``forward`` that a gradient call belongs to, by all signs."""
+        """Returns the latest call of ``forward`` to which a gradient call belongs."""
         return self.forward_call(forward, slots, op) or self._by_names(forward, op)
 
 
@@ -251,7 +251,7 @@ class _Derivation:
         return {slot: one for slot, one in self._slots.items() if not is_head(slot, order)}
 
     def _varies(self, slot: str) -> bool:
-        """Returns whether a gradient by an input may be wanted."""
+        """Whether a gradient with respect to an input may be requested."""
         return slot not in self._base.slots or slot in self._base.differentiable
 
     def outputs(self) -> Slots:
@@ -273,7 +273,7 @@ class _Derivation:
         return outputs
 
     def _wanted(self) -> dict[Place, Place]:
-        """Returns the outputs that are asked for, each with the input whose gradient it is."""
+        """Returns the requested outputs, each with the input whose gradient it is."""
         found: dict[Place, Place] = {}
         for slot, names in self._op.outputs.items():
             target = _given_by(slot, self._order, self._known)

@@ -50,8 +50,8 @@ def count_reads(ys: Sequence[Node], gradients: Sequence[Node]) -> Estimate:
     backward = [node for node in topological(gradients) if node not in own]
 
     def is_known(one: Node) -> bool:
-        # A statistic that only the gradient selects is a value of the forward pass, too. A loop
-        # counts as a whole.
+        # An output that only the gradient selects also belongs to the forward pass, except that of
+        # a loop.
         return one in own or (one.source in own and not bodies_of(one.source.attributes))
 
     kept = _distinct(residuals(gradients, is_known))

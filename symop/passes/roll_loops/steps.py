@@ -61,7 +61,7 @@ class Steps:
         varying: The operators of a step that take another slice in each step.
         uses: The values that are requested from outside, with the steps for which they are.
         terms: For each node outside that sums a value over all steps, those values.
-        recomputes: Whether a gradient computes the values inside a step again.
+        recomputes: Whether the gradient recomputes the values inside a step.
     """
 
     def __init__(self, listing: Listing, run: RepeatedSteps, *, recomputes: bool = False) -> None:
@@ -91,7 +91,7 @@ class Steps:
         return result
 
     def carried_bytes(self) -> int | None:
-        """Returns the bytes of carried values; None if steps read or give anything of their own."""
+        """Returns the bytes of carried values; None if a step has inputs or results of its own."""
         reads = [read for k in range(self.run.period) for read in self.reads(k) if read is not None]
         outside = [read.values for read in reads if read.carried is None and read.values]
         last = {self.run.times - 1}

@@ -95,7 +95,7 @@ def auc(
 ) -> Any:
     """Returns the area under the ROC curve, and the counts of scores with those of the batch added.
 
-    With ``slide_steps`` the counts are those of as many batches; otherwise those of all.
+    With ``slide_steps``, these are the counts of that many batches; otherwise of all batches.
     """
     if curve != "ROC":
         raise PaddleError(f"auc: curve must be 'ROC', got {curve!r}")
@@ -124,7 +124,8 @@ def auc(
 def _counted(state: Any, counts: Any, steps: int) -> Any:
     """Returns counts with those of a batch added.
 
-    Of several batches there are the counts of each, their sum, and the number of all so far.
+    With ``steps``, the state has the counts of each of the latest batches, their sum, and the
+    number of all batches so far.
     """
     size = counts.shape[0]
     flat = so.reshape(so.cast(state, dtype="int32"), shape=(-1,))

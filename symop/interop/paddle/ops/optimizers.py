@@ -1,7 +1,7 @@
 """Updates of parameters; learning rates have shape (1,).
 
-A gradient that holds rows alone updates the whole table like the dense gradient, except where
-Paddle updates its rows alone: by ``sgd``, ``adagrad``, ``ftrl`` and ``adam`` in its lazy mode.
+A row-sparse gradient updates the whole table like the dense gradient, except where Paddle updates
+only its rows: in ``sgd``, ``adagrad``, ``ftrl``, and ``adam`` in its lazy mode.
 """
 
 import inspect

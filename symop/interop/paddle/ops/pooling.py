@@ -122,7 +122,7 @@ def _counts(
     exclusive: bool,
     whole: bool,
 ) -> np.ndarray:
-    """Returns by how many entries the sum of each window is divided.
+    """Returns the number of entries by which the sum of each window is divided.
 
     Args:
         lengths: the lengths of the input.

@@ -24,7 +24,7 @@ class RankTable:
     """Sequences, the longest first.
 
     Attributes:
-        order: their numbers; of equally long ones the first comes first.
+        order: their numbers; sequences of the same length stay in their order.
         lengths: their lengths, in this order.
         level: the level that was ranked.
     """
@@ -58,7 +58,7 @@ def max_sequence_len(RankTable: Any) -> Any:
 
 @operator(ragged=True, no_gradient="RankTable")
 def lod_tensor_to_array(X: Any, RankTable: Any) -> Any:
-    """Returns an array whose elements hold a step of each sequence that has it."""
+    """Returns an array with one element per step: the rows of the sequences that have the step."""
     x = ragged("lod_tensor_to_array", X)
     if len(x.lod) != RankTable.level + 1:
         raise PaddleError(
@@ -76,7 +76,7 @@ def lod_tensor_to_array(X: Any, RankTable: Any) -> Any:
 
 @operator(ragged=True, no_gradient="RankTable")
 def array_to_lod_tensor(X: Any, RankTable: Any) -> Any:
-    """Returns the sequences whose steps the elements of an array hold."""
+    """Returns sequences from an array with one element per step."""
     elements = [data_of(one) for one in stacked(X)]
     begins = np.concatenate([[0], np.cumsum([one.shape[0] for one in elements])])
     ranks = {number: rank for rank, number in enumerate(RankTable.order)}
@@ -98,7 +98,7 @@ def _bounds(lengths: Sequence[int]) -> Any:
 
 @operator(ragged=True, no_gradient="RankTable I")
 def shrink_rnn_memory(X: Any, RankTable: Any, I: Any) -> Any:  # noqa: E741
-    """Returns the rows, or the sequences, of the sequences that have the step ``I``."""
+    """Returns the rows, or inner sequences, of the sequences that have the step ``I``."""
     if len(set(RankTable.lengths)) == 1:
         return with_data(X, so.identity(data_of(X)))
     step = position(I)
@@ -119,7 +119,7 @@ def reorder_lod_tensor_by_rank(X: Any, RankTable: Any) -> Any:
 
 @operator("reorder_lod_tensor_by_rank_grad", outputs="X@GRAD", ragged=True)
 def reorder_lod_tensor_by_rank_gradient(RankTable: Any, Out_GRAD: Any) -> Any:
-    """Returns the rows in the order of the sequences: the gradient reads nothing else."""
+    """Returns the rows in the order of the sequences; no other input is needed."""
     return _reordered(Out_GRAD, np.argsort(RankTable.order).tolist())
 
 

@@ -53,11 +53,11 @@ class IfElse:
         self._open: tuple[bool, Block] | None = None
 
     def true_block(self) -> Scope:
-        """Returns a context in which layers append to the block of the rows that hold."""
+        """Returns a context in which layers append to the block for rows where it holds."""
         return self._block(holds=True)
 
     def false_block(self) -> Scope:
-        """Returns a context in which layers append to the block of the other rows."""
+        """Returns a context in which layers append to the block for the other rows."""
         return self._block(holds=False)
 
     @contextlib.contextmanager
@@ -127,7 +127,7 @@ class IfElse:
 class DynamicRNN:
     """A block that runs for each step of ragged sequences.
 
-    The rows of a step are those of the sequences that have it, the longest sequence first.
+    A step has one row for each sequence that is long enough, the longest sequence first.
 
     Example:
         >>> rnn = fluid.layers.DynamicRNN()  # doctest: +SKIP
@@ -217,7 +217,7 @@ class DynamicRNN:
         return table
 
     def static_input(self, x: Variable) -> Variable:
-        """Returns the rows, or the sequences, of a variable that belong to those of the step."""
+        """Returns the rows, or sequences, of a variable for the sequences that have the step."""
         table = self._require_sequence("static_input")
         return self._shrunk(self._reordered(self._around("static_input"), x, table), table)
 
@@ -237,16 +237,16 @@ class DynamicRNN:
         need_reorder: bool = False,
         dtype: Any = "float32",
     ) -> Variable:
-        """Returns the value that a variable had after the step before.
+        """Returns a variable that holds its value from the previous step.
 
         Args:
-            init: the value before the first step, with a row for each sequence; otherwise it is
-                full of ``value``.
-            shape: the shape of a row of such a value.
-            value: what such a value is full of.
+            init: the value before the first step, with a row for each sequence; by default it is
+                filled with ``value``.
+            shape: the shape of a row of the default.
+            value: the entries of the default.
             need_reorder: whether the rows of ``init`` are in the order of the sequences, not of
                 their lengths.
-            dtype: the dtype of such a value.
+            dtype: the dtype of the default.
         """
         outer, table = self._around("memory"), self._require_sequence("memory")
         if self._zero is None:
@@ -274,7 +274,7 @@ class DynamicRNN:
         """Makes ``new_mem`` the value that ``ex_mem`` has in the next step.
 
         Raises:
-            PaddleError: ``ex_mem`` is no memory of this loop.
+            PaddleError: ``ex_mem`` is not a memory of this loop.
         """
         self._around("update_memory")
         array = self._memories.get(ex_mem.name)
