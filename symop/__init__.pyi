@@ -12365,8 +12365,8 @@ def stochastic_round(
 
     A neighbor is chosen with a probability proportional to the distance of the other one. Small
     updates of parameters in a narrow dtype are not lost then, as they are by rounding to nearest.
-    Numbers beyond the largest of ``dtype`` are rounded to nearest. The gradient is that of the
-    identity.
+    Numbers beyond the largest of ``dtype`` are rounded to nearest: to an infinity, if far enough,
+    or to NaN if ``dtype`` has none. The gradient is that of the identity.
 
     Source: Gupta et al., Deep Learning with Limited Numerical Precision, 2015.
 
