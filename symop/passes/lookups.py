@@ -64,7 +64,8 @@ def _hot(node: Node) -> _Hot | None:
         return _hot(node.operands[0])
     if name == "permute_dims" and node.type.ndim == 2:
         inner = _hot(node.operands[0])
-        swaps = attributes_of(node)["axes"][0] % 2 == 1
+        axes = attributes_of(node)["axes"]
+        swaps = axes is None or axes[0] % 2 == 1
         return None if inner is None else inner._replace(turned=inner.turned ^ swaps)
     if name == "reshape" and node.type.ndim:
         inner = _hot(node.operands[0])
