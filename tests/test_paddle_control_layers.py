@@ -409,28 +409,6 @@ def no_output() -> Any:
     return rnn()
 
 
-def loss_in_branch() -> Any:
-    x, w = given()
-
-    def inner() -> Any:
-        loss = layers.reduce_sum(layers.mul(x, w))
-        fluid.append_backward(loss)
-        return loss
-
-    return nn.cond(layers.reduce_sum(x) > 0.0, inner, lambda: x)
-
-
-def loss_before_branch() -> Any:
-    x, w = given()
-    loss = layers.reduce_sum(layers.mul(x, w))
-
-    def inner() -> Any:
-        fluid.optimizer.SGD(0.1).minimize(loss)
-        return loss
-
-    return nn.cond(loss > 0.0, inner, lambda: loss)
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -438,8 +416,6 @@ def loss_before_branch() -> Any:
         (bad_condition, "cond: the condition must be a boolean with one entry"),
         (bad_loop, "while_loop: body must return variables in the structure of loop_vars"),
         (bad_memory, "StaticRNN.memory: init must be given"),
-        (loss_in_branch, "must be called outside of branches and loops, got block 1"),
-        (loss_before_branch, "must be called outside of branches and loops, got block 1"),
         (lambda: layers.switch_case(counter(1)[0], {}), "switch_case: functions must have"),
         (lambda: layers.case([]), "case: there must be pairs"),
         (lambda: layers.array_read(counter(1)[0], counter(1)[0]), "must be a tensor array"),

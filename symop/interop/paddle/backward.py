@@ -13,7 +13,7 @@ from symop.interop.paddle.gradients import forward_type
 from symop.interop.paddle.makers import complete, gradient_ops, has_gradient, is_counter
 from symop.interop.paddle.operators import EMPTY, GRAD
 from symop.interop.paddle.programs import Block, Program, Variable, code_of, name_of
-from symop.interop.paddle.roles import BACKWARD, LOSS, NAME, VARIABLES
+from symop.interop.paddle.roles import BACKWARD, LOSS, NAME, VARIABLES, has_own_loss
 
 _RENAMED = "@RENAME@"
 
@@ -35,23 +35,32 @@ def append_backward(
     Returns:
         The parameters that the loss depends on, each with its gradient.
 
+    In a branch, the operators are in a block of their own, which runs after the branch if this
+    does.
+
     Raises:
-        PaddleError: the loss has several entries, or an operator has no gradient here.
+        PaddleError: the loss has several entries, an operator has no gradient here, or layers
+            append to a loop, to a branch in another block, or to one that has gradients already.
     """
     _reject_callbacks(callbacks)
     if np.prod(loss.shape, dtype=int) != 1:
         raise PaddleError(f"append_backward: the loss must have one entry, got {list(loss.shape)}")
-    block = loss.block
-    backward = _extension(block, no_grad_set or ())
-    _mark_loss(block, loss.name)
-    path = backward.path([loss.name])
-    seed = backward.seed(loss)
-    block.ops.append(seed)
-    backward.append(path, backward.seeds())
-    pairs = [(one, backward.gradient(one.name)) for one in _parameters(block, path, parameter_list)]
-    found = [(one, block.var(name)) for one, name in pairs if name is not None]
+    inside = loss.program.current_block()
+    backward = (
+        _extension_of_branch(inside, loss, no_grad_set or ())
+        if inside.idx
+        else _extension(loss.block, no_grad_set or ())
+    )
+    target = backward.target
+    _mark_loss(loss.block, loss.name)
+    target.ops.append(backward.seed(loss))
+    path = backward.append_all(loss.name)
+    pairs = [
+        (one, backward.gradient(one.name)) for one in _parameters(target, path, parameter_list)
+    ]
+    found = [(one, target.var(name)) for one, name in pairs if name is not None]
     for one, gradient in found:
-        _mark_gradient(block, one.name, gradient.name)
+        _mark_gradient(target, one.name, gradient.name)
     return found
 
 
@@ -73,9 +82,16 @@ def gradients(
         The gradient by each of the inputs; None where no target depends on it.
 
     Raises:
-        PaddleError: a factor has another shape than its target, or an operator has no gradient.
+        PaddleError: a factor has another shape than its target, an operator has no gradient, or
+            layers append to a branch or a loop.
     """
     ys, xs = _listed(targets), _listed(inputs)
+    inner = ys[0].block.idx or ys[0].program.current_block().idx
+    if inner:
+        raise PaddleError(
+            f"gradients: it must be called outside of branches and loops, got block {inner}; "
+            "append_backward may be called in branches"
+        )
     factors = _listed(target_gradients) if target_gradients is not None else [None] * len(ys)
     block = ys[0].block
     backward = _extension(block, no_grad_set or ())
@@ -93,23 +109,89 @@ def _reject_callbacks(callbacks: Any) -> None:
 
 
 def _extension(block: Block, no_grad_set: Collection[Any]) -> "_Backward":
-    """Starts an extension of a block by its own gradient operators.
+    """Starts an extension of the first block by its own gradient operators.
 
     Raises:
-        PaddleError: the block, or that which layers append to, is one that an operator runs.
+        PaddleError: the block is one that an operator runs.
     """
-    inner = block.idx or block.program.current_block().idx
-    if inner:
+    if block.idx:
         raise PaddleError(
-            f"append_backward: it must be called outside of branches and loops, got block {inner}; "
-            "Paddle allows it in branches, and programs of Paddle that have it there run here"
+            "append_backward: it must be called in the block of the loss or inside of it, got "
+            f"a loss of block {block.idx} outside"
         )
     block.program.gradient_times += 1
-    if block.program.gradient_times > 1:
+    _complete(block, block.program.gradient_times)
+    return _Backward(block, _without_gradient(block, no_grad_set))
+
+
+def _extension_of_branch(block: Block, loss: Variable, no_grad_set: Collection[Any]) -> "_Backward":
+    """Starts an extension of a branch, and of the block around it, by a block of gradients.
+
+    Raises:
+        PaddleError: the block is that of a loop, is in another branch, or has gradients already.
+    """
+    program = block.program
+    if block.idx not in program.branches or block.parent_idx:
+        raise PaddleError(
+            "append_backward: it must be called outside of loops, and of branches in other blocks "
+            f"than the first, got block {block.idx}; Paddle refuses the latter, and its loops run "
+            "no updates"
+        )
+    if gradients_of_branch(block) is not None:
+        raise PaddleError(
+            "append_backward: it must be called once in a branch, got a second call in block "
+            f"{block.idx}; Paddle runs the operators of the first one alone"
+        )
+    if loss.block.idx not in (block.idx, 0):
+        raise PaddleError(
+            "append_backward: it must be called in the block of the loss or inside of it, got "
+            f"a loss of block {loss.block.idx} in block {block.idx}"
+        )
+    around, times = program.global_block(), program.gradient_times + 1
+    _complete(around, times)
+    target = program.gradient_block(block.idx, around.idx)
+    found = _Backward(block, _without_gradient(block, no_grad_set), target, times)
+    return found.within(around, _without_gradient(around, no_grad_set))
+
+
+def gradients_of_branch(block: Block) -> Block | None:
+    """Returns the block of the gradients that a branch itself asks for; None if it does not."""
+    for one in block.program.records.blocks:
+        if one.forward_block_idx == block.idx and has_own_loss(one.ops):
+            return block.program.block(one.idx)
+    return None
+
+
+def append_gradient_of_branch(block: Block, op: OpDesc, reads: Sequence[str]) -> None:
+    """Appends the operator that runs the gradients which a branch itself asks for.
+
+    Args:
+        block: the block of these gradients.
+        op: the call that runs the branch, the last one of the block around it.
+        reads: the variables around it that the gradients read.
+    """
+    around = block.program.block(block.parent_idx)
+    for name in reads:
+        slope = name + GRAD
+        block.desc.vars.setdefault(slope, _like(around.find_var(name).desc, slope))
+    inputs = {slot: list(op.input(slot) or op.output(slot)) for slot in ("Cond", "Out", "Scope")}
+    inputs |= {"Input": list(reads), "Out@GRAD": [one + GRAD for one in inputs["Out"]]}
+    made = OpDesc(f"{op.type}_grad", inputs, {"Input@GRAD": [one + GRAD for one in reads]})
+    made.attrs = {**op.attrs, "sub_block": block.idx, NAME: BACKWARD}
+    made.attrs.pop(VARIABLES, None)
+    made.attr_types = {key: one for key, one in op.attr_types.items() if key in made.attrs}
+    around.ops.append(made)
+
+
+def _complete(block: Block, times: int) -> None:
+    if times > 1:
         for i, op in enumerate(block.ops):
-            complete(op, block.ops[:i], block.program.gradient_times)
+            complete(op, block.ops[:i], times)
+
+
+def _without_gradient(block: Block, no_grad_set: Collection[Any]) -> set[str]:
     names = {name_of(one) for one in no_grad_set}
-    return _Backward(block, _constants(block.desc) | _untrained(block.program) | names)
+    return _constants(block.desc) | _untrained(block.program) | names
 
 
 def _listed(given: Any) -> list[Any]:
@@ -168,13 +250,24 @@ class _Backward:
     """
 
     def __init__(
-        self, block: Block, constants: Collection[str], target: Block | None = None
+        self,
+        block: Block,
+        constants: Collection[str],
+        target: Block | None = None,
+        times: int | None = None,
     ) -> None:
-        """Starts the extension; ``constants`` have no gradients."""
+        """Starts the extension.
+
+        Args:
+            block: the block that is differentiated.
+            constants: variables that have no gradients.
+            target: the block of the gradient operators, if it is another.
+            times: how often gradients were appended, with these; as the program says by default.
+        """
         self.block = block
         self.target = target or block
         self._desc: BlockDesc = block.desc
-        self._times = block.program.gradient_times
+        self._times = block.program.gradient_times if times is None else times
         self._existing = set(self._desc.vars)
         if self._times > 2:
             # A call may read a gradient that is missing; nothing may get its name later.
@@ -183,6 +276,16 @@ class _Backward:
         self._seeds: dict[str, str] = {}
         self._constants = set(constants)
         self._available: set[str] = set()
+        self._around: _Backward | None = None
+
+    def within(self, block: Block, constants: Collection[str]) -> "_Backward":
+        """Lets the extension go on with the operators of the block around."""
+        around = _Backward(block, constants, self.target, self._times)
+        self._existing.update(around._existing)
+        around._existing = self._existing
+        around._owners, around._seeds = self._owners, self._seeds
+        self._around = around
+        return self
 
     # Names -------------------------------------------------------------------------------------
 
@@ -208,7 +311,7 @@ class _Backward:
     def gradient(self, name: str) -> str | None:
         """Returns the name of the gradient of a variable, None if there is none."""
         found = self.named(name)
-        return found if found in self._available and found in self._desc.vars else None
+        return found if found in self._available and found in self.target.desc.vars else None
 
     def reached(self, names: Iterable[str]) -> list[str]:
         """Returns those of some outputs whose gradients are there."""
@@ -320,10 +423,34 @@ class _Backward:
             available: names of the gradients that are there before.
         """
         self._available = set(available)
-        found: list[OpDesc] = []
-        for op in reversed([*path]):
-            found.extend(self._of(op))
-        found = _added_up(found, self.block.idx)
+        self._extend(self._made(path))
+
+    def append_all(self, target: str) -> list[OpDesc]:
+        """Appends the gradient operators of what a variable depends on, in the block around, too.
+
+        Returns:
+            The operators that it depends on.
+        """
+        self._available = set(self.seeds())
+        path = self.path([target])
+        made = self._made(path)
+        if self._around is not None:
+            ends = _read_first(path, {name: name for name in self._around.block.desc.vars})
+            if not any(target in op.output_arg_names for op in path):
+                ends[target] = target
+            self._around._available = self._available
+            outside = self._around.path(ends)
+            _require_no_blocks(outside)
+            made += self._around._made(outside)
+            path = [*outside, *path]
+        self._extend(made)
+        return path
+
+    def _made(self, path: Iterable[OpDesc]) -> list[OpDesc]:
+        return [one for op in reversed([*path]) for one in self._of(op)]
+
+    def _extend(self, made: Sequence[OpDesc]) -> None:
+        found = _added_up(made, self.block.idx)
         for op in found:
             op.attrs[NAME] = BACKWARD
         self._declare(found)
@@ -361,7 +488,7 @@ class _Backward:
         """Returns the gradient operator of one that runs a block, after making the one it runs.
 
         Raises:
-            PaddleError: the operator has no gradient, or is one.
+            PaddleError: the operator has no gradient, or is one, or its block has gradients.
         """
         if op.type not in _OF_BLOCKS:
             raise PaddleError(
@@ -371,10 +498,14 @@ class _Backward:
             )
         program = self.block.program
         block = program.block(op.attrs["sub_block"])
-        grads = program.create_block(self.target.idx)
-        grads.desc.forward_block_idx = block.idx
-        found = _OF_BLOCKS[op.type](self, _Backward(block, _constants(block.desc), grads), op)
-        program.rollback()
+        if gradients_of_branch(block) is not None:
+            raise PaddleError(
+                "append_backward: a loss must not depend on a branch that has gradients of its "
+                f"own, got one that depends on block {block.idx}; Paddle fails to run it"
+            )
+        grads = program.gradient_block(block.idx, self.target.idx)
+        inner = _Backward(block, _constants(block.desc), grads, self._times)
+        found = _OF_BLOCKS[op.type](self, inner, op)
         found.attrs["sub_block"], found.attr_types["sub_block"] = grads.idx, AttrType.BLOCK
         return [found] if any(one != EMPTY for one in found.output_arg_names) else []
 
@@ -401,6 +532,15 @@ class _Backward:
             return False
         found = [_find(self.target, name) for name in op.input("X")]
         return all(one is not None and one.kind is VarKind.SELECTED_ROWS for one in found)
+
+
+def _require_no_blocks(ops: Iterable[OpDesc]) -> None:
+    for op in ops:
+        if op.blocks():
+            raise PaddleError(
+                "append_backward: in a branch, the loss must depend on no branch or loop around, "
+                f"got one that depends on a call of {op.type}; Paddle refuses it"
+            )
 
 
 def _find(block: Block, name: str) -> VarDesc | None:

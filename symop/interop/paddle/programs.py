@@ -90,6 +90,7 @@ class Program:
         gradient_times: how often gradients were appended.
         training: what is known of parameters beside their records.
         role: the role of operators that are appended.
+        branches: the blocks that operators run if a condition holds, as far as layers made them.
     """
 
     def __init__(self, desc: ProgramDesc | None = None, *, max_steps: int | None = None) -> None:
@@ -101,6 +102,7 @@ class Program:
         self.gradient_times = 0
         self.training: dict[str, Training] = {}
         self.role = Role(FORWARD, ())
+        self.branches: set[int] = set()
         self._current = 0
         self._variables: dict[tuple[int, str], Variable] = {}
 
@@ -140,6 +142,12 @@ class Program:
         self._current = self.num_blocks
         self.desc.blocks.append(BlockDesc(self._current, parent))
         return self.current_block()
+
+    def gradient_block(self, forward_idx: int, parent_idx: int) -> "Block":
+        """Adds the block of the gradient of another one; layers do not append to it."""
+        index = self.num_blocks
+        self.desc.blocks.append(BlockDesc(index, parent_idx, forward_block_idx=forward_idx))
+        return self.block(index)
 
     def rollback(self) -> None:
         """Makes the parent of the current block the current one."""

@@ -1,5 +1,6 @@
 """Roles of operators: forward, gradient, update; they are attributes of calls."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from symop.interop.paddle.framework import OpDesc
@@ -12,6 +13,15 @@ LOSS = 256
 
 NAME = "op_role"
 VARIABLES = "op_role_var"
+
+
+def has_own_loss(ops: Sequence[OpDesc]) -> bool:
+    """Returns whether gradient operators begin with the gradient of a loss.
+
+    Those of a branch do if the branch itself asks for them; other blocks go on with the gradients
+    of what is around them.
+    """
+    return bool(ops) and ops[0].attrs.get(NAME) == BACKWARD | LOSS
 
 
 class Role(NamedTuple):

@@ -46,6 +46,7 @@ from symop.interop.paddle.control import (
 from symop.interop.paddle.errors import PaddleError, UnknownValueError
 from symop.interop.paddle.gradients import Slots
 from symop.interop.paddle.operators import GRAD, Values, operator
+from symop.interop.paddle.roles import has_own_loss
 from symop.interop.paddle.translating import Call
 from symop.interop.paddle.values import data_of, is_array, is_constant, known, symbolic
 
@@ -76,9 +77,8 @@ def conditional_block(
     Without ``is_scalar_condition``, it runs if no input is empty.
     """
     environment = entered(call, "Cond", "Input", results="Out")
-    holds: Any = scalar(environment[call.op.input("Cond")[0]]) if is_scalar_condition else True
-    if not is_scalar_condition:
-        holds = all(data_of(one).size for one in Input or Cond if is_array(one))
+    condition = environment[call.op.input("Cond")[0]]
+    holds: Any = scalar(condition) if is_scalar_condition else _are_filled(Input or Cond)
     if isinstance(holds, bool):
         if holds:
             call.translation.run(sub_block, environment)
@@ -86,6 +86,10 @@ def conditional_block(
     else:
         results = environment.child(_chosen(call, sub_block, environment, holds))
     return [results.get(name) for name in call.op.output("Out")], Scopes()
+
+
+def _are_filled(values: Sequence[Any]) -> bool:
+    return all(data_of(one).size for one in values if is_array(one))
 
 
 def _chosen(call: Call, block: int, environment: Bodies, holds: Any) -> dict[str, Any]:
@@ -136,6 +140,8 @@ def conditional_block_gradient(
     around it then get their new values, and nothing reads the gradients of the operator.
     """
     names = persistables_written(call.translation.program, sub_block)
+    if not names and has_own_loss(call.translation.program.blocks[sub_block].ops):
+        return {}
     if not names:
         return gradient(call, "conditional_block", "Scope", "Out")
     before = call.translation.forward_call("conditional_block", {"Scope": [Scope]})
@@ -144,7 +150,8 @@ def conditional_block_gradient(
             "conditional_block_grad: the program must contain the call of conditional_block, got "
             "none"
         )
-    holds = scalar(Cond[0]) if is_scalar_condition else True
+    values = before.inputs.get("Input") or Cond
+    holds = scalar(Cond[0]) if is_scalar_condition else _are_filled(values)
     call.environment.update(_updated(call, before, sub_block, names, holds))
     return {}
 

@@ -134,17 +134,20 @@ class Optimizer:
         """Appends updates by gradients and returns them.
 
         Raises:
-            PaddleError: there is no parameter.
+            PaddleError: there is no parameter, or the gradients are those of a branch that is
+                complete, or are to be clipped there.
         """
         if not params_grads:
             raise PaddleError("minimize: the loss must depend on parameters, got none")
         pairs = sorted(params_grads, key=lambda one: one[0].name)
-        block = pairs[0][0].program.global_block()
+        block = pairs[0][1].block
+        self._require_place(block)
         with program_guard(block.program, default_startup_program()):
             if self.grad_clip is not None:
                 pairs = self.grad_clip(pairs)
             pairs = [self._regularized(one, grad, block) for one, grad in pairs]
-            kept = [self._states_of(one, block) for one, _ in pairs]
+            root = block.program.global_block()
+            kept = [self._states_of(one, root) for one, _ in pairs]
             rate = self._rate(block.program) if self.takes_rate else None
             return [
                 self._update(one, grad, states, rate, block)
@@ -157,6 +160,20 @@ class Optimizer:
         """Appends updates by gradients; see ``apply_gradients``."""
         with program_guard(loss.program, startup_program):
             return self.apply_gradients(params_grads)
+
+    def _require_place(self, block: Block) -> None:
+        """Raises an error where updates cannot be appended to the block of gradients."""
+        inside = block.program.current_block().idx
+        if inside not in (block.idx, block.desc.forward_block_idx):
+            raise PaddleError(
+                "apply_gradients: it must be called in the branch that the gradients are made in, "
+                f"got it in block {inside}"
+            )
+        if block.idx and self.grad_clip is not None:
+            raise PaddleError(
+                "minimize: gradients in a branch must not be clipped, got grad_clip; Paddle "
+                "refuses it"
+            )
 
     # Parts ---------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from symop.interop.paddle import unique_name
+from symop.interop.paddle.backward import append_gradient_of_branch, gradients_of_branch
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import VarKind
 from symop.interop.paddle.guards import default_main_program
@@ -105,17 +106,26 @@ class ConditionalBlock:
 
     def block(self) -> contextlib.AbstractContextManager[Block]:
         """Returns a context in which layers append to the block."""
-        return _sub_block(self._complete)
+        return self._branch()
+
+    @contextlib.contextmanager
+    def _branch(self) -> Iterator[Block]:
+        with _sub_block(self._complete) as block:
+            block.program.branches.add(block.idx)
+            yield block
 
     def _complete(self, block: Block) -> None:
         outer = _parent(block)
         reads, writes = _reads_and_writes(block)
-        outer.append_op(
+        made = outer.append_op(
             "conditional_block",
             {"Cond": self.inputs, "Input": reads},
             {"Out": writes, "Scope": _scopes(outer)},
             {"sub_block": block.idx, "is_scalar_condition": self.is_scalar_condition},
         )
+        gradients = gradients_of_branch(block)
+        if gradients is not None:
+            append_gradient_of_branch(gradients, made, _reads_and_writes(gradients)[0])
 
 
 def cond(
