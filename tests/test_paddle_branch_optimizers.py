@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from paddle_scripts import new_script
 
 from symop.interop.paddle import fluid
 from symop.interop.paddle.errors import PaddleError
@@ -31,13 +32,8 @@ FEED = {
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[tuple[Any, Any]]:
     """Each test has programs, names and a scope of its own."""
-    main, startup = fluid.Program(), fluid.Program()
-    with (
-        fluid.program_guard(main, startup),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield main, startup
+    with new_script() as programs:
+        yield programs
 
 
 # Scripts -----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from paddle_scripts import new_script
 
 import symop as so
 from symop.interop.paddle import fluid, framework, static
@@ -24,13 +25,8 @@ SERIES = RNG.normal(size=(4, 3, 2)).astype(np.float32)
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[tuple[Any, Any]]:
     """Each test has programs, names and a scope of its own."""
-    main, startup = fluid.Program(), fluid.Program()
-    with (
-        fluid.program_guard(main, startup),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield main, startup
+    with new_script() as programs:
+        yield programs
 
 
 def given() -> tuple[Any, Any]:

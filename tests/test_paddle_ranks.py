@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from paddle_scripts import new_script
 
 from symop.interop.paddle import fluid
 from symop.interop.paddle.errors import PaddleError
@@ -23,13 +24,8 @@ X, BOOT, STATIC, ROWS = drawn(6, 3), drawn(3, 4), drawn(5, 2), drawn(6, 3)
 @pytest.fixture(autouse=True)
 def fresh():
     """Each test has programs, names and a scope of its own."""
-    main, startup = fluid.Program(), fluid.Program()
-    with (
-        fluid.program_guard(main, startup),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield main, startup
+    with new_script() as programs:
+        yield programs
 
 
 def given(name, width, lod_level=0):

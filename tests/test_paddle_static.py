@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from paddle_scripts import new_script
 from sklearn.datasets import load_digits
 
 import symop as so
@@ -28,14 +29,8 @@ THOROUGH = pytest.mark.thorough
 @pytest.fixture(autouse=True)
 def fresh():
     """Each test has programs, names and a scope of its own."""
-    main, startup = fluid.Program(), fluid.Program()
-    main.random_seed = startup.random_seed = 1
-    with (
-        fluid.program_guard(main, startup),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield main, startup
+    with new_script(seed=1) as programs:
+        yield programs
 
 
 def rows(desc):

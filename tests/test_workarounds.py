@@ -25,7 +25,7 @@ from symop import train
 from symop.eager.segments import Shared, State
 from symop.planning import activations
 from symop.xla import chain_barriers
-from symop.xla.compiling import QUICK, UNFUSED, in_turn, options_for, quick_options, scope
+from symop.xla.compiling import QUICK, UNFUSED, in_turn, options_for, quick_options
 
 pytestmark = pytest.mark.usefixtures("temporary_operators", "optimized")
 
@@ -226,7 +226,7 @@ def test_crowded_programs_are_set(tuned):
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(scope, "quick", True)
+    monkeypatch.setattr(thread_settings, "quick", True)
 
 
 def test_small_programs_are_compiled_quickly(tuned, quick):
@@ -239,7 +239,7 @@ def test_small_programs_are_compiled_quickly(tuned, quick):
 
 def test_only_programs_of_known_dtypes_are_compiled_quickly(quick, monkeypatch):
     assert quick_options(1, [VarType((2,), np.dtype(ml_dtypes.float8_e5m2))]) is None
-    monkeypatch.setattr(scope, "quick", False)
+    monkeypatch.setattr(thread_settings, "quick", False)
     assert quick_options(1, [VarType((2,), np.dtype("float32"))]) is None
 
 

@@ -44,7 +44,7 @@ from symop.lowering.sharing import (
     without_numbers,
 )
 from symop.lowering.steps import Call, Schedule, bare, bare_kernel
-from symop.xla.compiling import options_for, quick_options, scope
+from symop.xla.compiling import options_for, quick_options, thread_settings
 
 _SMALL = 1
 """A program of at most this many operators has no smaller parts: its first run compiles it."""
@@ -96,7 +96,7 @@ class SegmentProgram:
         self._compiled: Jitted | None = None
         self._numbers: Numbers = ()
         self._form = form_of(order, self.inputs, self.outputs)
-        key = self._form.structure, training, self.x64, arrangement, scope.quick
+        key = self._form.structure, training, self.x64, arrangement, thread_settings.quick
         self._family = _families.get(key) or _families.put(key, Family())
         self.is_new = _skeletons.get(self._form.skeleton) is None
         self._whole = enter is not None or self.size <= _SMALL or self._is_cheaper_whole()

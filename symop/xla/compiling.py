@@ -38,23 +38,23 @@ def options_for(inner: int) -> dict[str, Any] | None:
     return UNFUSED if crowded else None
 
 
-class _Scope(threading.local):
+class _Settings(threading.local):
     """Whether small programs that this thread makes are compiled quickly."""
 
     quick = False
 
 
-scope = _Scope()
+thread_settings = _Settings()
 
 
 def quick_options(operators: int, types: Iterable[VarType | None]) -> dict[str, Any] | None:
     """Returns the compiler's options for a program of ``operators`` on values of ``types``.
 
     A program of few operators on small arrays (``Tuning.quick_operators``, ``quick_entries``) takes
-    longer to compile than to run thousands of times. Where ``scope.quick`` is set, XLA's older
-    emitters compile it, if they know the dtypes.
+    longer to compile than to run thousands of times. Where ``thread_settings.quick`` is set, XLA's
+    older emitters compile it, if they know the dtypes.
     """
-    if not scope.quick or operators > present.tuning.quick_operators:
+    if not thread_settings.quick or operators > present.tuning.quick_operators:
         return None
     plain = jax.default_backend() == "cpu" and all(map(_is_plain, types))
     return QUICK if plain else None

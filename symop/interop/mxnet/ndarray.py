@@ -34,7 +34,7 @@ from symop.interop.mxnet.whole_gradients import (
     write_given,
 )
 from symop.runtime.donation import deferring_signals, set_together
-from symop.xla.compiling import scope
+from symop.xla.compiling import thread_settings
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -48,7 +48,7 @@ def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        before, scope.quick = scope.quick, True
+        before, thread_settings.quick = thread_settings.quick, True
         try:
             return function(*args, **kwargs)
         except MXNetError:
@@ -58,7 +58,7 @@ def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
         except (SymopError, jax.errors.JaxRuntimeError) as error:
             raise MXNetError(str(error)) from error
         finally:
-            scope.quick = before
+            thread_settings.quick = before
 
     return call
 
