@@ -130,6 +130,13 @@ def test_weights_transposed_without_axes_are_found():
     assert streamed.operator == LOSS
 
 
+def test_scores_divided_by_zero_are_left():
+    q, k, v = query_keys_values()
+    symbol = so.softmax(q @ turned(k) / 0.0) @ v
+    assert ATTENTION not in operators(symbol)
+    assert np.isnan(symbol.to_jax()(**drawn(symbol))).all()
+
+
 def test_other_orders_of_axes_are_left():
     q, v, k = so.var("q", shape=(2, 7, 7)), so.var("v", shape=(2, 7, 7)), so.var("k", (7, 2, 7))
     for keys in (v, so.swapaxes(k, 0, 1), so.moveaxis(k, source=0, destination=1)):

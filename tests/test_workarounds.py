@@ -25,7 +25,14 @@ from symop import train
 from symop.eager.segments import Shared, State
 from symop.planning import activations
 from symop.xla import chain_barriers
-from symop.xla.compiling import QUICK, UNFUSED, in_turn, options_for, quick_options
+from symop.xla.compiling import (
+    QUICK,
+    UNFUSED,
+    in_turn,
+    options_for,
+    quick_options,
+    thread_settings,
+)
 
 pytestmark = pytest.mark.usefixtures("temporary_operators", "optimized")
 

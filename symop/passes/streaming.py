@@ -238,14 +238,15 @@ class _Graph:
 
     def _scaled(self, node: Node, factor: float) -> "_Scores | None":
         if self._inner(node, "multiply", "divide"):
+            is_product = name_of_operator(node) == "multiply"
             for x, number in itertools.permutations(node.operands):
                 by = number.constant
-                if isinstance(by, int | float) and (
-                    name_of_operator(node) == "multiply" or x is node.inputs[0]
-                ):
-                    return self._scaled(
-                        x, factor * by if name_of_operator(node) == "multiply" else factor / by
-                    )
+                if not isinstance(by, int | float):
+                    continue
+                if is_product:
+                    return self._scaled(x, factor * by)
+                if by and x is node.inputs[0]:  # a quotient by zero stays as it is
+                    return self._scaled(x, factor / by)
             return None
         if not self._inner(node, "matmul"):
             return None
