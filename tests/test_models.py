@@ -32,7 +32,7 @@ def test_each_is_shorter_than_in_flax(models):
 @pytest.mark.parametrize("name", NAMES)
 def test_losses_equal_those_of_flax(models, name):
     sides = models.Sides(pair_of(models, name), 4)
-    sides.check(sides.runs(), 4, rtol=1e-4)
+    sides.check(sides.runs(), 4)
 
 
 @pytest.mark.thorough
