@@ -63,7 +63,7 @@ def by_jax(loss: Loss, arrays: Arrays) -> Any:
 
 
 def peak(program: Any) -> int:
-    """Temporary memory, besides arguments and results."""
+    """Temporary memory, apart from arguments and results."""
     taken: int = program.memory_analysis().temp_size_in_bytes
     return taken
 

@@ -163,7 +163,7 @@ def instructions(text: str) -> str:
 
 
 def memory_ratio(ours: Any, theirs: Any) -> float | None:
-    """The ratio of the memory that both sides need besides their arguments."""
+    """The ratio of the memory that both sides need in addition to their arguments."""
     mine, other = (side.memory_analysis() for side in (ours, theirs))
     if mine is None or other is None:
         return None

@@ -58,7 +58,7 @@ def program(loss: so.Symbol, arrays: Arrays, policy: Any) -> Any:
 
 
 def peak(program: Any) -> int:
-    """Temporary memory, besides arguments and results."""
+    """Temporary memory, apart from arguments and results."""
     taken: int = program.memory_analysis().temp_size_in_bytes
     return taken
 

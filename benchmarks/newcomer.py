@@ -12,13 +12,16 @@ from measure import Figure, compare, counted, judged
 TITLE = "Short scripts against flax and optax"
 ROOT = Path(__file__).parents[1]
 NAMES = {
-    "digits": ("epochs", 1, 11, 22),
-    "pinn": ("steps", 1, 1000, 1),
-    "own_operator": ("steps", 1, 2000, 1),
-    "brackets": ("epochs", 1, 11, 32),
-    "gpt": ("steps", 1, 200, 1),
+    "digits": ("epochs", 1, 61, 22),
+    "pinn": ("steps", 1, 5000, 1),
+    "own_operator": ("steps", 1, 20_000, 1),
+    "brackets": ("epochs", 1, 31, 32),
+    "gpt": ("steps", 1, 500, 1),
 }
-"""The parameter of a script, its values in a short and in a long run, and the steps of a unit."""
+"""The parameter of a script, its values in a short and in a long run, and the steps of a unit.
+
+The further steps of a long run take longer than the short run, whose noise would hide them.
+"""
 
 
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:

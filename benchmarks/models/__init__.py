@@ -59,8 +59,8 @@ def remarks(*, with_torch: bool) -> list[str]:
         "state. Flax's modules are linen's.",
         "Trace and compile start with every cache empty; symop's part includes building and "
         "differentiating the graph. Its target is 0.5 for a model of more than 8 equal layers.",
-        "Temporary memory is what XLA's `memory_analysis` reports besides arguments and results, "
-        "in bytes. Lines are those of the scripts in `examples/models/` and "
+        "Temporary memory is what XLA's `memory_analysis` reports apart from arguments and "
+        "results, in bytes. Lines are those of the scripts in `examples/models/` and "
         "`benchmarks/models/flax/` that hold code.",
         "The tables of DLRM, which lie in one array, have row-sparse gradients in symop, and "
         "dense ones in flax. Adagrad gives both the same result.",

@@ -31,7 +31,7 @@ _Empty = dict[str, tuple[str, list[int]]]
 
 
 class _Index(msgspec.Struct, forbid_unknown_fields=True):
-    """The contents of a step besides arrays.
+    """The contents of a step other than its arrays.
 
     Attributes:
         types: the types of the leaves, by name.

@@ -142,7 +142,7 @@ class Runner:
         self._draws = self._schedule.draws if self._schedule.needs_key else 0
         self._written, self._read, self._read_names = written, read, set(read)
         self._all_written = bool(changed) and len(written) == len(changed)
-        # After a run of the same kind, the scope has all the input needed besides the feed.
+        # After a run of the same kind, the scope has all the input needed apart from the feed.
         alone = self._all_written and not self._draws
         self._steady = self._updated if alone else _NEVER
         self._careful = False

@@ -601,8 +601,8 @@ class _Separation:
             return None
         if node.type.kind is not VarKind.LOD_TENSOR:
             raise KindError(
-                "body: a gradient must not need each value of a carry that is no dense array, got "
-                f"{node.type}"
+                "body: a gradient must not need each value of a carry that is not a dense array, "
+                f"got {node.type}"
             )
         self.further.append(node)
         self.outputs[node] = len(self.body.results) + len(self.further) - 1

@@ -407,8 +407,8 @@ def _require_room(executable: Any) -> None:
     free = _free(jax.local_devices()[0])
     if not _allocates(sizes) if free is None else sum(sizes) > free:
         raise jax.errors.JaxRuntimeError(
-            f"RESOURCE_EXHAUSTED: Out of memory: the step needs {sum(sizes)} bytes besides its "
-            "arguments; nothing was changed"
+            f"RESOURCE_EXHAUSTED: Out of memory: the step needs {sum(sizes)} bytes in "
+            "addition to its arguments; nothing was changed"
         )
 
 

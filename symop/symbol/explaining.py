@@ -474,7 +474,7 @@ def _by_jax(calls: _Calls) -> tuple[ByJax, ...]:
 
 
 def _flops(node: Node) -> int | None:
-    """Returns what the kernel of a call computes besides its bodies; None if XLA cannot tell."""
+    """Returns what the kernel of a call computes outside its bodies; None if XLA cannot tell."""
     assert isinstance(node.op, Operator)
     if any(isinstance(one, Body) for one in node.attributes):
         return 0

@@ -48,7 +48,7 @@ _SECTION = re.compile(r"^(Example|Source|Args|Returns|Raises):", re.MULTILINE)
 
 
 class Known(NamedTuple):
-    """The contents of pages besides declarations: the recorded proofs, and the audit."""
+    """The contents of pages other than declarations: the recorded proofs, and the audit."""
 
     records: Records
     entries: Mapping[str, AuditEntry]

@@ -101,7 +101,7 @@ def feeding(
         data: the examples of this process, or all of them (``Share``).
         inputs: the names of the arrays.
         batch_size: the number of examples of a batch, of all processes together.
-        facts: what must be the same in all processes, besides.
+        facts: what else must be the same in all processes.
 
     Raises:
         ArgumentError: the processes differ in what must be the same, one has too few examples, or

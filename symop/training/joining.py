@@ -20,7 +20,7 @@ _COORDINATOR, _PROCESSES, _PROCESS = (
     "JAX_PROCESS_ID",
 )
 _LAUNCHERS = ("SLURM_STEP_NODELIST", "OMPI_MCA_orte_hnp_uri")
-"""Variables that launchers of several processes set, besides those of JAX."""
+"""Variables that launchers of several processes set, in addition to those of JAX."""
 
 
 class Job(NamedTuple):

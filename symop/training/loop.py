@@ -198,7 +198,7 @@ class Loop:
         return {"state": fit.state, "callbacks": kept}
 
     def _notes(self, fit: Fit) -> str:
-        """Returns what a checkpoint says besides arrays: how far training has come."""
+        """Returns what a checkpoint contains in addition to arrays: how far training has come."""
         sums, count = self._means.so_far()
         history = [{n: float(v) for n, v in one.items() if _is_number(v)} for one in fit.history]
         return json.dumps(

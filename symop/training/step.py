@@ -23,7 +23,7 @@ Decay = float | Callable[[Any], Any]
 
 
 class Options(NamedTuple):
-    """Options of a step besides forward pass, backward pass and update.
+    """Options of a step other than forward pass, backward pass and update.
 
     Attributes:
         accumulate: the number of parts of a batch that are computed one after the other.

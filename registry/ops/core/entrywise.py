@@ -48,7 +48,7 @@ def entrywise(
             attribute has its value for the derived cases there, too.
         dtype: the dtype rule.
         rtol: the relative tolerance of the derived cases.
-        cases: cases and misuses besides the derived ones.
+        cases: cases and misuses in addition to the derived ones.
         zero_gradient: the reason for which the derivative is zero wherever it exists.
         **options: ``d_<slot>``, and the options of ``op``.
 

@@ -11,7 +11,7 @@ from symop.regions.bodies import GraphBody
 
 
 class Estimate(NamedTuple):
-    """The memory of a gradient besides its arguments and results, in bytes.
+    """The memory of a gradient apart from its arguments and results, in bytes.
 
     Attributes:
         kept: The residuals of the forward pass.

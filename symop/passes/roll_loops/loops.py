@@ -122,7 +122,7 @@ class _Operands:
         if first.type.strong() is not type:
             raise EndsDifferError(f"the first step starts from {first.type}, the others {type}", 1)
         if type.kind is not VarKind.LOD_TENSOR:
-            raise RefusedError("a carried value is no dense array")
+            raise RefusedError("a carried value is not a dense array")
         return self._parameter(self.carries, (place, self.image(first)), "carried", type)
 
     def outside(self, values: tuple[Node, ...]) -> Node:
@@ -278,8 +278,8 @@ class _Builder:
         copied = sum(one.node.type.nbytes for one in copies)
         if copied > tuned.tuning.most_copied:
             raise RefusedError(
-                f"what the steps read apart, {copied >> 20} MB, would be copied in each run; with "
-                "stacked=True it lies in one array"
+                f"the arrays that are read one per step, {copied >> 20} MB, would be copied in "
+                "each run; with stacked=True they are one array"
             )
         weights = [one for one, values in pairs if one in copies and _are_variables(values)]
         if not self.aim.stacking:
@@ -299,13 +299,13 @@ class _Builder:
             return
         if copies_too_much(cost, sum(sizes) / run.times):
             raise RefusedError(
-                "what the steps read apart would be copied in each run, which takes longer than "
-                "a tenth of the steps; with stacked=True it lies in one array"
+                "the arrays that are read one per step would be copied in each run, which takes "
+                "longer than a tenth of the steps; with stacked=True they are one array"
             )
         if not saves_compiling(cost, run.times, len(sizes)):
             raise RefusedError(
-                "stacking what the steps read apart takes longer to compile than the loop saves; "
-                "with stacked=True it lies in one array"
+                "stacking the arrays that are read one per step takes longer to compile than the "
+                "loop saves; with stacked=True they are one array"
             )
 
     def _operator_of(self, layout: Layout, operands: list[Node], *, backwards: bool) -> list[Node]:

@@ -177,7 +177,7 @@ class Steps:
         """Refuses values that cannot leave a step: row-sparse ones, and Python scalars."""
         for place in self.uses:
             if not self._is_dense(place):
-                raise RefusedError("a value that is needed outside is no dense array")
+                raise RefusedError("a value that is needed outside is not a dense array")
         for k in range(self.run.period):
             if any(one.weak for one in self.node(1, k).types or ()):
                 raise RefusedError("a step computes a Python number")
