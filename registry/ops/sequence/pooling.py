@@ -13,13 +13,14 @@ from registry.operator.operator import Grads
 from registry.operator.signature import Array
 from registry.ops.core.arithmetic import divide
 from registry.ops.core.broadcasting import cast
-from registry.ops.core.comparison import greater
+from registry.ops.core.comparison import equal, greater
 from registry.ops.core.elementwise import where
 from registry.ops.core.indexing import add_rows, never_weak, wide_index
 from registry.ops.core.reshaping import reshape
 from registry.ops.elementwise.extrema import maximum
 from registry.ops.elementwise.powers import sqrt
-from registry.ops.indexing.gathering import scatter_add, take_along_axis
+from registry.ops.indexing.gathering import take_along_axis
+from registry.ops.nn.heads import position_ids
 from registry.ops.sequence.offsets import (
     INT32,
     Length,
@@ -44,7 +45,7 @@ from registry.shapes import (
 )
 from registry.table import op
 from registry.types import DType, Shape, VarType, integer_limits, is_exact, is_inexact
-from registry.var import Var, filled
+from registry.var import Var
 
 # sequence_expand_as ----------------------------------------------------------------------------
 
@@ -334,13 +335,25 @@ def sequence_pool(
 def _sequence_pool_gradient(x: Var, offsets: Var, d_out: Var, *, pool: Pool) -> Grads:
     height = x.shape[0]
     if pool == "max":
-        chosen = sequence_argmax(x, offsets)
-        d_x = scatter_add(filled(x, 0.0), chosen, d_out, axis=0)
+        d_x = _at_largest(x, offsets, d_out)
     elif pool in ("first", "last"):
         d_x = add_rows(d_out, _end_steps(offsets, pool, height), height=height)
     else:
         d_x = sequence_expand_as(_averaged(d_out, offsets, pool), offsets, total_length=height)
     return {"x": d_x, "offsets": None}
+
+
+def _at_largest(x: Var, offsets: Var, d_out: Var) -> Any:
+    """Returns each row of ``d_out`` at the first largest step of its sequence, zeros elsewhere.
+
+    XLA fuses lookups of whole rows and a comparison with what reads them, and computes a scatter of
+    single entries one after the other.
+    """
+    height = x.shape[0]
+    chosen = sequence_expand_as(sequence_argmax(x, offsets), offsets, total_length=height)
+    steps = reshape(position_ids(x, axis=0), shape=(-1, *(1,) * (x.ndim - 1)))
+    rows = sequence_expand_as(d_out, offsets, total_length=height)
+    return where(equal(chosen, steps), rows, 0.0)
 
 
 def _end_steps(offsets: Var, pool: Pool, height: int) -> Any:
