@@ -109,6 +109,18 @@ PATTERNS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_a_condition_of_numbers_is_no_mask(dtype):
+    q, k, v = query_keys_values()
+    seen = so.var("seen", shape=(7, 9), dtype=dtype)
+    out = so.softmax(so.where(seen, q @ turned(k), -np.inf)) @ v
+    arrays = drawn(out) | {"seen": 3 * np.tri(7, 9, dtype=dtype)}
+    assert ATTENTION not in operators(out)
+    with so.streaming(False):
+        expected = out.eval(**arrays)
+    close(out.eval(**arrays), expected)
+
+
 @pytest.mark.parametrize(
     "transpose",
     [

@@ -24,7 +24,7 @@ import numpy as np
 from registry.hooks import define
 from registry.table import get
 from registry.tuning import exceeds, present
-from registry.types import Shape, is_floating
+from registry.types import Shape, is_boolean, is_floating
 from symop.autodiff import gradients
 from symop.graph.algebra import exchanged
 from symop.graph.nodes import Node, by_age, copied_origin, topological
@@ -293,6 +293,8 @@ class _Scores(NamedTuple):
 
     def fits(self, values: Node) -> bool:
         """Whether the operator takes these operands, with the same result."""
+        if self.mask is not None and not is_boolean(self.mask.type.dtype):
+            return False  # `where` asks whether it is zero, and the operator would add it
         query, keys = self.query, self.keys
         batch = query.shape[:-2]
         alike = keys.shape[:-2] == values.shape[:-2] == batch and query.ndim == keys.ndim > 1
