@@ -88,6 +88,33 @@ class TestChunks:
         expected = curvature(lambda **given: stored(**given, **how))(arrays, ways)
         close(found, expected, 5e-4)
 
+    def test_reverse_over_reverse_inside_of_a_loop(self):
+        by_name, arrays = variables()
+        how = CALLS[2]
+        call = so.linear_cross_entropy(**by_name, labels=jnp.asarray(LABELS), **how)
+        ways = {name: np.cos(one) for name, one in arrays.items()}
+
+        def slope(f):
+            """The gradient of a product with the Hessian, summed over the steps of a loop."""
+            gradient = jax.grad(lambda given: squares(f(**given)))
+
+            def step(total, factor):
+                scaled = jax.tree.map(lambda one: factor * one, arrays)
+                parts = jax.tree.map(jnp.vdot, gradient(jax.tree.map(jnp.add, scaled, ways)), ways)
+                return total + factor * sum(jax.tree.leaves(parts)), None
+
+            return lambda start: jax.lax.scan(step, start, jnp.asarray([0.5, 1.0]))[0]
+
+        def both(f):
+            def of(given):
+                inner = jax.grad(lambda one: squares(f(**one)))(given)
+                return sum(jnp.vdot(inner[name], ways[name]) for name in ways)
+
+            return jax.jit(jax.grad(of))(arrays), jax.jit(slope(f))(jnp.float32(0))
+
+        found, expected = both(call.to_jax()), both(lambda **given: stored(**given, **how))
+        close(found, expected, 5e-4)
+
     def test_vmap_and_leading_axes(self):
         hidden = np.stack([HIDDEN, 2 * HIDDEN])
         labels = np.stack([LABELS, LABELS])
@@ -143,6 +170,19 @@ def test_a_class_out_of_range_is_nan_alone():
     labels = np.where(LABELS < 0, CLASSES, LABELS)
     loss = np.asarray(so.linear_cross_entropy(HIDDEN, WEIGHT, labels))
     np.testing.assert_array_equal(np.isnan(loss), labels == CLASSES)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "uint32"])
+@pytest.mark.parametrize("outside", [2**31, 2**32 + 1])
+def test_a_wide_class_out_of_range_does_not_wrap_around(dtype, outside):
+    if outside > np.iinfo(dtype).max:
+        outside = np.iinfo(dtype).max
+    with jax.enable_x64(True):
+        labels = np.asarray([1, outside, 2], dtype)
+        loss = np.asarray(so.linear_cross_entropy(HIDDEN[:3], WEIGHT, labels))
+        np.testing.assert_array_equal(np.isnan(loss), [False, True, False])
+        ignored = so.linear_cross_entropy(HIDDEN[:3], WEIGHT, labels, ignore_label=int(outside))
+        np.testing.assert_array_equal(ignored, [loss[0], 0, loss[2]])
 
 
 def test_ignored_examples_may_hold_anything():

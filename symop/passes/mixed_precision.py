@@ -3,7 +3,8 @@
 Three rules decide, for each call, in which dtype it is computed:
 
 1. A matrix product or convolution is computed in the narrow dtype: its operands are cast. With
-   ``eight_bits``, products with a weight matrix are computed in 8 bits (``float8_matmul``).
+   ``eight_bits``, products by a matrix (a right operand with two axes) are computed in 8 bits
+   (``float8_matmul``).
 2. A call that reads a narrow value and that a later product depends on is computed in the narrow
    dtype, too. Its kernel computes statistics and exponentials in at least float32. Factorizations
    and Fourier transforms, which are costly but not products, are not.
@@ -45,7 +46,7 @@ def narrow(outputs: Sequence[Node], dtype: DType, *, eight_bits: bool = False) -
     Args:
         outputs: a graph whose types are known.
         dtype: a floating dtype, narrower than float32.
-        eight_bits: whether products with a weight matrix are computed in 8 bits.
+        eight_bits: whether products by a matrix are computed in 8 bits.
     """
     order = by_age(topological(outputs))
     products = {node for node in order if _is_product(node)}
@@ -154,7 +155,7 @@ class _Narrowing:
 
 
 def _with_weight(operator: Operator, inputs: Inputs, attributes: Attributes) -> Node | None:
-    """Returns a product with a weight matrix in 8 bits; None for other calls."""
+    """Returns a product by a matrix in 8 bits; None for other calls."""
     if operator is get("matmul"):
         data, weight = inputs
         flat = data is not None and data.ndim >= 2

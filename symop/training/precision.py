@@ -28,8 +28,9 @@ class Precision:
     of normalizations and sums are computed in float32, as is everything before the first product
     and after the last one. Values of other dtypes than float32 stay as they are.
 
-    With ``"float8"``, products with a weight matrix are computed in 8 bits, with one scale for each
-    operand (``float8_matmul``). Other products, and values between products, are computed in
+    With ``"float8"``, products by a matrix, such as the weights of a layer, are computed in 8 bits,
+    with one scale for each operand (``float8_matmul``); a right operand with leading axes, as in
+    attention, is none. Other products, and values between products, are computed in
     bfloat16. The gradient keeps the operands in 8 bits. Devices without 8-bit products convert
     them.
 
@@ -77,7 +78,7 @@ class Precision:
 
     @property
     def eight_bits(self) -> bool:
-        """Whether products with a weight matrix are computed in 8 bits."""
+        """Whether products by a matrix are computed in 8 bits."""
         return self.compute == _EIGHT_BITS
 
     def kept(self, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def linear_cross_entropy(
     hidden, labels = jnp.asarray(hidden), jnp.asarray(labels)
     flat = hidden.reshape(labels.size, hidden.shape[-1])
     by = _scores(flat, weight, labels.reshape(-1), bias, soft_cap)
-    kept = _kept(by.labels, ignore_label) if ignores(labels.dtype, ignore_label) else None
+    kept = _kept(labels.reshape(-1), ignore_label) if ignores(labels.dtype, ignore_label) else None
     if kept is not None:
         by = by._replace(hidden=jnp.where(kept[:, None], by.hidden, 0))
     sums = summed(by, of_all=bool(smoothing))
@@ -202,6 +202,9 @@ def _scores(
     dtype = jnp.result_type(*arrays)
     hidden, weight = hidden.astype(dtype), weight.astype(dtype)
     bias = None if bias is None else bias.astype(dtype)
+    if labels.dtype.itemsize > 4:  # no class out of range becomes a class when narrowed
+        outside = weight.shape[0]
+        labels = jnp.where(labels < 0, outside, jnp.minimum(labels, outside))
     return Scores(hidden, weight, bias, labels.astype(np.int32), soft_cap)
 
 
@@ -698,7 +701,7 @@ def linear_cross_entropy_and_gradient(
                [-0.5]], dtype=float32))
     """
     by = _scores(hidden, weight, labels, bias, soft_cap)
-    kept = _kept(by.labels, ignore_label) if ignores(labels.dtype, ignore_label) else None
+    kept = _kept(labels.reshape(-1), ignore_label) if ignores(labels.dtype, ignore_label) else None
     shares = _shares(of_softmax, of_label, of_all, by.wide)
     sums, parts = summed_and_pulled(by, shares, of_all=bool(smoothing))
     loss = _loss(by, sums, kept, smoothing, z_loss)
