@@ -40,8 +40,8 @@ REMARKS = [
     "the other.",
     "Bytes are those of the results of all collectives of a step on a device, loops included; "
     "memory is that of arguments and temporary values.",
-    "Where logits are split over model, symop's step has one small all-reduce more: the gradient of "
-    "the loss computes the softmax again, 512 numbers of which are reduced over model once more.",
+    "Where logits are split over model, symop's step has one small all-reduce more: the gradient "
+    "of the loss computes the softmax again, 512 numbers of which are reduced over model again.",
 ]
 Arrays = dict[str, Any]
 
