@@ -23,7 +23,7 @@ ONE_ARRAY = {
     **{
         name: getattr(so, name)
         for name in (
-            "celu", "elu", "erf", "exp", "gelu", "hard_swish", "leaky_relu", "log_sigmoid",
+            "abs", "celu", "elu", "erf", "exp", "gelu", "hard_swish", "leaky_relu", "log_sigmoid",
             "log_softmax", "mish", "selu", "sigmoid", "silu", "softmax", "softplus",
             "softsign", "square", "tanh",
         )

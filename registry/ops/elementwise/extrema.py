@@ -200,7 +200,7 @@ def _abs_gradient(x: Var, out: Var, d_out: Var) -> Grads:
         # |z|^2 = z conj(z), so d|z| = Re(conj(z) dz) / |z|; out is divided by only where it counts.
         size = where(equal(out, 0), 1.0, out)
         return {"x": conj(x) * cast(d_out / size, dtype=x.dtype)}
-    return {"x": where(greater_equal(x, 0), d_out, -d_out)}
+    return {"x": d_out * where(greater_equal(x, 0), 1.0, -1.0)}
 
 
 def _sign_reference(x: np.ndarray) -> np.ndarray:
