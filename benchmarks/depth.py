@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from by_hand import Model as Trained
+from by_hand import digits, mlp
 from measure import Figure, Program, brief, compare, judged, seconds
-from models import digits, mlp
 from steps import forget, stages
 
 import symop as so

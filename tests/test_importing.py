@@ -3,6 +3,7 @@
 import ast
 import os
 import subprocess
+import symtable
 import sys
 import textwrap
 from pathlib import Path
@@ -233,3 +234,32 @@ def test_scripts_import_names_that_exist(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
             exec(f"from {node.module} import {', '.join(one.name for one in node.names)}", {})
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_scripts_import_names_that_other_scripts_define(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            source = script_of(node.module, path)
+            if source is not None:
+                assert {one.name for one in node.names} <= names_of(source), source
+
+
+def script_of(module, path):
+    """The script that ``path`` imports as ``module``; None for a module of a package."""
+    inner = Path(*module.split("."))
+    folders = [path.parent, *(ROOT / one for one in ("benchmarks", "examples", "tests"))]
+    files = [folder / name for folder in folders for name in (f"{inner}.py", inner / "__init__.py")]
+    return next((one for one in files if one.exists()), None)
+
+
+def names_of(path):
+    """The names that a script defines or imports, and its modules."""
+    table = symtable.symtable(path.read_text(encoding="utf-8"), str(path), "exec")
+    bound = {
+        one.get_name()
+        for one in table.get_symbols()
+        if one.is_assigned() or one.is_imported() or one.is_namespace()
+    }
+    modules = path.parent.iterdir() if path.name == "__init__.py" else ()
+    return bound | {one.stem for one in modules}
