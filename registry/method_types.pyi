@@ -597,6 +597,7 @@ class OperatorMethods:
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
         layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+        weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
         use_bias: bool = True,
         weight_initial: Any = None,
         bias_initial: Any = None,
@@ -612,6 +613,7 @@ class OperatorMethods:
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
         layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+        weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
         *,
         name: str | None = None,
     ) -> Self:
@@ -625,6 +627,7 @@ class OperatorMethods:
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
         layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+        weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
         *,
         name: str | None = None,
     ) -> Self:

@@ -2494,6 +2494,7 @@ def convolution(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
     use_bias: bool = True,
 ) -> jax.Array:
     """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``.
@@ -2501,8 +2502,10 @@ def convolution(
     ``out[n, o, y, x] = bias[o] + sum over c, i, j of weight[o, c, i, j]
     * data[n, c, y * stride + i * dilation - padding, x * stride + j * dilation - padding]``
 
-    There are one to three spatial axes. ``weight`` has shape ``(channels, in_channels / groups,
-    *kernel)`` whatever the ``layout`` of data and result, which defaults to channels first.
+    There are one to three spatial axes. The ``layout`` of data and result defaults to channels
+    first. ``weight`` has shape ``(channels, in_channels / groups, *kernel)`` whatever that layout
+    is, unless ``weight_layout`` names its axes: ``O`` for the channels of the result, ``I`` for
+    those of the data. XLA converts data and weights to ``"NHWC"`` and ``"HWIO"`` on the CPU.
     ``padding`` is a number of zeros on both sides, for all axes or for each axis, or a pair before
     and after each axis, or a rule: ``"same"`` makes the result ``length / stride`` long, rounded
     up, with the odd zero at the end; ``"valid"`` adds none.
@@ -2526,6 +2529,7 @@ def convolution(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
     use_bias: bool = True,
 ) -> NDArray: ...
 @overload
@@ -2541,6 +2545,7 @@ def convolution(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
     use_bias: bool = True,
     weight_initial: Any = None,
     bias_initial: Any = None,
@@ -2559,6 +2564,7 @@ def convolution(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
     use_bias: bool = True,
     weight_initial: Any = None,
     bias_initial: Any = None,
@@ -2577,6 +2583,7 @@ def convolution(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
     use_bias: bool = True,
     name: str | None = None,
 ) -> Value: ...
@@ -2590,6 +2597,7 @@ def convolution_data_gradient(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
 ) -> jax.Array:
     """Adjoint of ``convolution`` with respect to data of ``shape``: a transposed convolution.
 
@@ -2608,6 +2616,7 @@ def convolution_data_gradient(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
     *,
     name: str | None = None,
 ) -> Value: ...
@@ -2621,6 +2630,7 @@ def convolution_weight_gradient(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
 ) -> jax.Array:
     """Adjoint of ``convolution`` with respect to a weight of ``shape``.
 
@@ -2640,6 +2650,7 @@ def convolution_weight_gradient(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
+    weight_layout: Literal['OIW', 'OWI', 'WIO', 'OIHW', 'OHWI', 'HWIO', 'OIDHW', 'ODHWI', 'DHWIO'] | None = None,
     *,
     name: str | None = None,
 ) -> Value: ...

@@ -153,6 +153,10 @@ FOLDED = {
     "channels last": lambda: so.batch_norm(
         conv(image(2, 5, 5, 3), layout="NHWC"), axis=-1, name="n"
     ),
+    "channels of the weight last": lambda: so.batch_norm(
+        conv(image(2, 5, 6, 3), layout="NHWC", weight_layout="HWIO"), axis=-1, name="n"
+    ),
+    "channels of the weight on both sides": lambda: conv(image(), weight_layout="OHWI") * 3.0,
     "groups": lambda: so.batch_norm(conv(image(), groups=2), name="n"),
     "transposed": lambda: so.batch_norm(
         so.transposed_convolution(image(), channels=4, kernel=2, use_bias=False, name="c"),

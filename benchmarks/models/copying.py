@@ -82,6 +82,6 @@ def _converted(kind: str, value: np.ndarray, shape: tuple[int, ...]) -> jax.Arra
     if module == "OptimizedLSTMCell":
         gate = _GATES.index(parts[0][1])
         value = np.split(value, len(_GATES))[gate]
-    if leaf == "kernel":
-        value = value.transpose(2, 3, 1, 0) if value.ndim == 4 else value.T
+    if leaf == "kernel" and module != "Conv":
+        value = value.T
     return jax.numpy.asarray(value.reshape(shape))

@@ -203,7 +203,7 @@ class TorchRunning:
         """Copies the parameters and batches of a script."""
         script = Path(module.__file__).stem
         self._loss, self._module = LOSSES[script], module
-        self._arrays = {name: _tensor(one) for name, one in {**params, **states}.items()}
+        self._arrays = {name: _parameter(one) for name, one in {**params, **states}.items()}
         trained = [self._arrays[name].requires_grad_() for name in params]
         self._optimizer = _OPTIMIZERS.get(script, _adam)(trained)
         self._batches = [{k: _tensor(one) for k, one in batch.items()} for batch in batches]
@@ -218,6 +218,12 @@ class TorchRunning:
         loss.backward()
         self._optimizer.step()
         return float(loss.detach())
+
+
+def _parameter(array: Any) -> Any:
+    """Returns a parameter; the channels of a kernel come first in PyTorch."""
+    value = np.asarray(array)
+    return _tensor(value.transpose(3, 2, 0, 1) if value.ndim == 4 else value)
 
 
 def _tensor(array: Any) -> Any:

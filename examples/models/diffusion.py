@@ -21,8 +21,8 @@ def embedded(time: so.Symbol) -> so.Symbol:
 
 def convolved(x: so.Symbol, channels: int, kernel: int = 3) -> so.Symbol:
     """A convolution that preserves the size."""
-    pad = kernel // 2
-    return so.convolution(x, channels=channels, kernel=(kernel, kernel), padding=pad, layout="NHWC")
+    how = {"layout": "NHWC", "weight_layout": "HWIO", "padding": kernel // 2}
+    return so.convolution(x, channels=channels, kernel=kernel, **how)
 
 
 def block(x: so.Symbol, time: so.Symbol, channels: int) -> so.Symbol:

@@ -13,8 +13,9 @@ SIZE, CLASSES, BATCH, WIDTHS = 16, 10, 16, (16, 32, 64, 128)
 
 def convolved(x: so.Symbol, channels: int, kernel: int, stride: int = 1) -> so.Symbol:
     """A convolution without bias, and batch normalization."""
-    how = {"kernel": kernel, "stride": stride, "padding": kernel // 2, "use_bias": False}
-    return so.batch_norm(so.convolution(x, channels=channels, layout="NHWC", **how), axis=-1)
+    how = {"layout": "NHWC", "weight_layout": "HWIO", "padding": kernel // 2, "use_bias": False}
+    y = so.convolution(x, channels=channels, kernel=kernel, stride=stride, **how)
+    return so.batch_norm(y, axis=-1)
 
 
 def network(image: so.Symbol) -> so.Symbol:

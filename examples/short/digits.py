@@ -13,7 +13,8 @@ from symop import train
 
 def network(image: so.Symbol) -> Any:
     """The logits of ten classes."""
-    h = so.relu(so.convolution(image, channels=16, kernel=(3, 3), padding=1, layout="NHWC"))
+    how = {"layout": "NHWC", "weight_layout": "HWIO", "padding": 1}
+    h = so.relu(so.convolution(image, channels=16, kernel=3, **how))
     h = so.max_pooling(h, kernel=(2, 2), stride=(2, 2), layout="NHWC")
     h = so.relu(so.fully_connected(h, units=64))
     return so.fully_connected(h, units=10)

@@ -5,11 +5,12 @@ maker then makes derivatives of every order, and the graph prints what is comput
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from jax.extend.core import JaxprEqn
 
+from registry.ops.conv.windows import WeightLayout
 from registry.table import get
 from symop.graph.nodes import Node
 from symop.jaxprs.primitives import otherwise
@@ -152,7 +153,8 @@ def _convolve(equation: JaxprEqn, inputs: Values) -> Sequence[Node] | None:
     if numbers.out_spec != numbers.lhs_spec or _is_negative(params["padding"]):
         return None
     shape = tuple(weight.type.shape[i] for i in numbers.rhs_spec)
-    if tuple(numbers.rhs_spec) != tuple(range(len(shape))):
+    weight_layout = _weight_layout(numbers.rhs_spec)
+    if weight_layout is None:
         weight = get("permute_dims")(weight, axes=tuple(numbers.rhs_spec))
     convolved = get("convolution")(
         data,
@@ -164,6 +166,7 @@ def _convolve(equation: JaxprEqn, inputs: Values) -> Sequence[Node] | None:
         dilation=tuple(params["rhs_dilation"]),
         groups=params["feature_group_count"],
         layout=layout,
+        weight_layout=weight_layout,
         use_bias=False,
     )
     return [convolved]
@@ -202,6 +205,13 @@ def _layout(places: Sequence[int]) -> str | None:
         return None
     space = "DHW"[5 - rank :]
     return {1: f"NC{space}", rank - 1: f"N{space}C"}.get(places[1])
+
+
+def _weight_layout(places: Sequence[int]) -> WeightLayout | None:
+    """Returns the name of a weight's layout, from the axes of both channels and the space."""
+    letters = dict(zip(places, f"OI{'DHW'[5 - len(places) :]}", strict=True))
+    name = "".join(letters[axis] for axis in range(len(places)))
+    return next((one for one in get_args(WeightLayout) if one == name), None)
 
 
 def _pairs(padding: Any) -> tuple[tuple[int, int], ...]:

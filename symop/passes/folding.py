@@ -116,7 +116,9 @@ def _channels(name: str, how: dict[str, Any], out: Shape, weight: Shape) -> _Cha
     axis = 1 if how.get("layout") is None else how["layout"].index("C")
     ones = (1,) * (len(weight) - 2)
     if name == "convolution":
-        return _Channels(axis, (how["channels"], 1, *ones))
+        first = (how["weight_layout"] or "O").index("O")
+        spread = tuple(how["channels"] if i == first else 1 for i in range(len(weight)))
+        return _Channels(axis, spread)
     if name == "transposed_convolution" and how["groups"] == 1:
         return _Channels(axis, (1, how["channels"], *ones))
     return None

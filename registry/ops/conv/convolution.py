@@ -15,6 +15,7 @@ from registry.operator.operator import Grads
 from registry.operator.signature import Array, Bias, Parameter
 from registry.ops.conv.convolving import (
     bias_gradient,
+    channels_and_kernel,
     convolve,
     plus_bias,
     require_groups,
@@ -26,7 +27,9 @@ from registry.ops.conv.convolving import (
 from registry.ops.conv.windows import (
     Layout,
     Lengths,
+    WeightLayout,
     full_layout,
+    full_weight_layout,
     transposed,
     window,
     windows_of,
@@ -46,6 +49,7 @@ def _weight_shape(
     kernel: Lengths,
     groups: int,
     layout: Layout | None,
+    weight_layout: WeightLayout | None,
     **others: Any,
 ) -> Shape:
     del others
@@ -53,7 +57,9 @@ def _weight_shape(
     features = data[layout.index("C")]
     require_groups(groups, features, channels)
     lengths = (kernel,) * (len(data) - 2) if isinstance(kernel, int) else kernel
-    return (channels, features // groups, *lengths)
+    by_letter = {"O": channels, "I": features // groups}
+    by_letter.update(zip(layout.replace("N", "").replace("C", ""), lengths, strict=True))
+    return tuple(by_letter[one] for one in full_weight_layout(len(data), weight_layout))
 
 
 # convolution -----------------------------------------------------------------------------------
@@ -75,9 +81,14 @@ def _convolution_reference(
     *,
     kernel: Lengths,
     groups: int,
+    weight_layout: WeightLayout | None,
     **how: Any,
 ) -> np.ndarray:
-    over = window_over(data.shape, kernel, **sliding(groups=groups, **how))
+    sizes = sliding(groups=groups, weight_layout=weight_layout, **how)
+    over = window_over(data.shape, kernel, **sizes)
+    letters = full_weight_layout(weight.ndim, weight_layout)
+    places = [i for i, letter in enumerate(letters) if letter not in "OI"]
+    weight = np.transpose(weight, (letters.index("O"), letters.index("I"), *places))
     at, ndim = over.layout.index("C"), data.ndim
     seen = np.moveaxis(windows_of(data, over), at, ndim - 1)  # batch, places, channels, window
     parts = [
@@ -95,6 +106,7 @@ _SMALL: dict[str, Any] = {"data": (1, 2, 4, 4), "weight": (2, 2, 2, 2), "use_bia
 _VOLUME: dict[str, Any] = {"data": (1, 2, 3, 4, 3), "weight": (2, 2, 2, 2, 2), "bias": (2,)}
 _GROUPED: dict[str, Any] = {"data": (2, 4, 5, 5), "weight": (6, 2, 2, 2), "bias": (6,)}
 _CHANNELS_LAST: dict[str, Any] = {"data": (2, 5, 5, 3), "weight": (4, 3, 3, 3), "bias": (4,)}
+_PLACES_FIRST: dict[str, Any] = {"data": (2, 5, 4, 3), "weight": (3, 2, 3, 4), "bias": (4,)}
 
 
 @op(
@@ -111,6 +123,17 @@ _CHANNELS_LAST: dict[str, Any] = {"data": (2, 5, 5, 3), "weight": (4, 3, 3, 3), 
         case(**_VOLUME, channels=2, kernel=2, order=1),
         case(**_GROUPED, channels=6, kernel=2, groups=2, order=1),
         case(**_CHANNELS_LAST, channels=4, kernel=3, layout="NHWC", order=1),
+        case(**_PLACES_FIRST, channels=4, kernel=(3, 2), layout="NHWC", weight_layout="HWIO"),
+        case(
+            data=(1, 4, 5),
+            weight=(6, 3, 2),
+            channels=6,
+            kernel=3,
+            groups=2,
+            use_bias=False,
+            weight_layout="OWI",
+            order=1,
+        ),
         case(data=(0, 3, 6, 5), weight=(4, 3, 3, 2), bias=(4,), channels=4, kernel=(3, 2), order=1),
         workload(
             data=(8, 32, 32, 32),
@@ -142,6 +165,13 @@ _CHANNELS_LAST: dict[str, Any] = {"data": (2, 5, 5, 3), "weight": (4, 3, 3, 3), 
         ),
         misuse("data must have the axes NCW", **_IMAGE, channels=4, kernel=(3, 2), layout="NCW"),
         misuse(
+            "weight must have 4 axes, got weight_layout='WIO'",
+            **_IMAGE,
+            channels=4,
+            kernel=(3, 2),
+            weight_layout="WIO",
+        ),
+        misuse(
             "the kernel, (7, 2) with its dilation, must fit into the padded data, (6, 5)",
             data=(2, 3, 6, 5),
             weight=(4, 3, 7, 2),
@@ -164,6 +194,8 @@ def convolution(
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+    weight_layout: Literal["OIW", "OWI", "WIO", "OIHW", "OHWI", "HWIO", "OIDHW", "ODHWI", "DHWIO"]
+    | None = None,
     use_bias: bool = True,
 ) -> Array:
     """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``.
@@ -171,8 +203,10 @@ def convolution(
     ``out[n, o, y, x] = bias[o] + sum over c, i, j of weight[o, c, i, j]
     * data[n, c, y * stride + i * dilation - padding, x * stride + j * dilation - padding]``
 
-    There are one to three spatial axes. ``weight`` has shape ``(channels, in_channels / groups,
-    *kernel)`` whatever the ``layout`` of data and result, which defaults to channels first.
+    There are one to three spatial axes. The ``layout`` of data and result defaults to channels
+    first. ``weight`` has shape ``(channels, in_channels / groups, *kernel)`` whatever that layout
+    is, unless ``weight_layout`` names its axes: ``O`` for the channels of the result, ``I`` for
+    those of the data. XLA converts data and weights to ``"NHWC"`` and ``"HWIO"`` on the CPU.
     ``padding`` is a number of zeros on both sides, for all axes or for each axis, or a pair before
     and after each axis, or a rule: ``"same"`` makes the result ``length / stride`` long, rounded
     up, with the odd zero at the end; ``"valid"`` adds none.
@@ -190,7 +224,7 @@ def convolution(
     dtype = jnp.result_type(data, weight)
 
     def slid(data: Array, weight: Array) -> Array:
-        return convolve(data, weight, over, groups)
+        return convolve(data, weight, over, groups, weight_layout)
 
     out = convolved(slid, data.astype(dtype), weight.astype(dtype))
     return plus_bias(out, bias, over.layout)
@@ -226,7 +260,8 @@ def _convolution_complete(
 def _data_gradient_shape(cotangent: Shape, weight: Shape, *, shape: Shape, **how: Any) -> Shape:
     if len(weight) != len(shape):
         raise ShapeError(f"weight and data must have the same axes, got {weight} and {shape}")
-    expected = _convolution_shape(shape, weight, None, channels=weight[0], kernel=weight[2:], **how)
+    channels, _, kernel = channels_and_kernel(weight, how["weight_layout"])
+    expected = _convolution_shape(shape, weight, None, channels=channels, kernel=kernel, **how)
     if cotangent != expected:
         raise ShapeError(f"cotangent must have shape {expected}, got {cotangent}")
     return shape
@@ -240,6 +275,13 @@ def _data_gradient_shape(cotangent: Shape, weight: Shape, *, shape: Shape, **how
         case(cotangent=(2, 4, 3, 3), weight=(4, 3, 3, 2), shape=(2, 3, 6, 5), stride=2, padding=1),
         case(cotangent=(1, 4, 3), weight=(4, 1, 3), shape=(1, 2, 7), dilation=2, groups=2),
         case(cotangent=(1, 3, 4), weight=(4, 2, 3), shape=(1, 5, 2), layout="NWC", order=1),
+        case(
+            cotangent=(1, 3, 4),
+            weight=(3, 2, 4),
+            shape=(1, 5, 2),
+            layout="NWC",
+            weight_layout="WIO",
+        ),
         workload(
             cotangent=(8, 64, 32, 32), weight=(64, 32, 3, 3), shape=(8, 32, 32, 32), padding=1
         ),
@@ -262,6 +304,8 @@ def convolution_data_gradient(
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+    weight_layout: Literal["OIW", "OWI", "WIO", "OIHW", "OHWI", "HWIO", "OIDHW", "ODHWI", "DHWIO"]
+    | None = None,
 ) -> Array:
     """Adjoint of ``convolution`` with respect to data of ``shape``: a transposed convolution.
 
@@ -273,12 +317,12 @@ def convolution_data_gradient(
     over = window(
         shape,
         layout=layout,
-        kernel=weight.shape[2:],
+        kernel=channels_and_kernel(weight.shape, weight_layout)[2],
         stride=stride,
         padding=padding,
         dilation=dilation,
     )
-    return transposed_convolve(cotangent, weight, over, groups, shape)
+    return transposed_convolve(cotangent, weight, over, groups, shape, weight_layout)
 
 
 @convolution_data_gradient.gradient
@@ -296,10 +340,8 @@ def _data_gradient_gradient(
 
 def unbiased(data: Var, weight: Var, **how: Any) -> Var:
     """The convolution without bias, with channels and kernel taken from the weight's shape."""
-    channels, _, *kernel = weight.shape
-    result: Var = convolution(
-        data, weight, channels=channels, kernel=tuple(kernel), use_bias=False, **how
-    )
+    channels, _, kernel = channels_and_kernel(weight.shape, how.get("weight_layout"))
+    result: Var = convolution(data, weight, channels=channels, kernel=kernel, use_bias=False, **how)
     return result
 
 
@@ -319,6 +361,9 @@ def _weight_gradient_shape(data: Shape, cotangent: Shape, *, shape: Shape, **how
         case(data=(2, 3, 6, 5), cotangent=(2, 4, 3, 3), shape=(4, 3, 3, 2), stride=2, padding=1),
         case(data=(1, 2, 7), cotangent=(1, 4, 3), shape=(4, 1, 3), dilation=2, groups=2),
         case(data=(1, 5, 2), cotangent=(1, 3, 4), shape=(4, 2, 3), layout="NWC", order=1),
+        case(
+            data=(1, 5, 2), cotangent=(1, 3, 4), shape=(3, 2, 4), layout="NWC", weight_layout="WIO"
+        ),
         workload(data=(8, 32, 32, 32), cotangent=(8, 64, 32, 32), shape=(64, 32, 3, 3), padding=1),
         misuse(
             "cotangent must have shape (1, 4, 5), got (1, 4, 4)",
@@ -339,6 +384,8 @@ def convolution_weight_gradient(
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+    weight_layout: Literal["OIW", "OWI", "WIO", "OIHW", "OHWI", "HWIO", "OIDHW", "ODHWI", "DHWIO"]
+    | None = None,
 ) -> Array:
     """Adjoint of ``convolution`` with respect to a weight of ``shape``.
 
@@ -351,7 +398,7 @@ def convolution_weight_gradient(
     over = window(
         data.shape,
         layout=layout,
-        kernel=shape[2:],
+        kernel=channels_and_kernel(shape, weight_layout)[2],
         stride=stride,
         padding=padding,
         dilation=dilation,
@@ -359,7 +406,9 @@ def convolution_weight_gradient(
     dtype = jnp.result_type(data, cotangent)
 
     def adjoint(data: Array, cotangent: Array) -> Array:
-        return transposed(lambda w: convolve(data, w, over, groups), shape, cotangent)
+        return transposed(
+            lambda w: convolve(data, w, over, groups, weight_layout), shape, cotangent
+        )
 
     return convolved(adjoint, data.astype(dtype), cotangent.astype(dtype))
 

@@ -11,8 +11,10 @@ from registry.ops.conv.windows import (
     Layout,
     Lengths,
     Padding,
+    WeightLayout,
     Window,
     full_layout,
+    full_weight_layout,
     transposed,
     window,
 )
@@ -30,6 +32,7 @@ def sliding(
     dilation: Lengths,
     groups: int,
     layout: Layout | None,
+    weight_layout: WeightLayout | None = None,
     **others: Any,
 ) -> dict[str, Any]:
     """The attributes of an operator that describe how a weight slides over data."""
@@ -40,35 +43,58 @@ def sliding(
         "dilation": dilation,
         "groups": groups,
         "layout": layout,
+        "weight_layout": weight_layout,
     }
 
 
-def window_over(data: Shape, kernel: Lengths, *, groups: int, **how: Any) -> Window:
+def window_over(
+    data: Shape, kernel: Lengths, *, groups: int, weight_layout: WeightLayout | None, **how: Any
+) -> Window:
     """The window of a weight that slides according to ``sliding``."""
-    del groups
+    del groups, weight_layout
     return window(data, kernel=kernel, **how)
 
 
-def convolve(x: Array, weight: Array, over: Window, groups: int) -> Array:
+def channels_and_kernel(
+    weight: Shape, layout: WeightLayout | None
+) -> tuple[int, int, tuple[int, ...]]:
+    """The channels of the result and of the data of a weight of that shape, and its window."""
+    by_letter = dict(zip(full_weight_layout(len(weight), layout), weight, strict=True))
+    return by_letter.pop("O"), by_letter.pop("I"), tuple(by_letter.values())
+
+
+def convolve(
+    x: Array, weight: Array, over: Window, groups: int, weight_layout: WeightLayout | None
+) -> Array:
     """The convolution without a bias."""
-    spatial = over.layout.replace("N", "").replace("C", "")
     return lax.conv_general_dilated(
         x,
         weight,
         over.stride,
         over.pads,
         rhs_dilation=over.dilation,
-        dimension_numbers=(over.layout, f"OI{spatial}", over.layout),
+        dimension_numbers=(
+            over.layout,
+            full_weight_layout(weight.ndim, weight_layout),
+            over.layout,
+        ),
         feature_group_count=groups,
     )
 
 
-def transposed_convolve(y: Array, weight: Array, over: Window, groups: int, shape: Shape) -> Array:
+def transposed_convolve(
+    y: Array,
+    weight: Array,
+    over: Window,
+    groups: int,
+    shape: Shape,
+    weight_layout: WeightLayout | None = None,
+) -> Array:
     """The adjoint of a convolution of arrays of ``shape``, applied to ``y``."""
     dtype = jnp.result_type(y, weight)
 
     def adjoint(weight: Array, y: Array) -> Array:
-        return transposed(lambda x: convolve(x, weight, over, groups), shape, y)
+        return transposed(lambda x: convolve(x, weight, over, groups, weight_layout), shape, y)
 
     return convolved(adjoint, weight.astype(dtype), y.astype(dtype))
 

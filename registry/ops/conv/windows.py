@@ -13,11 +13,14 @@ from registry.xla import device_types
 
 Layout = Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"]
 """The meaning of each axis: batch, channels, and width, height and depth."""
+WeightLayout = Literal["OIW", "OWI", "WIO", "OIHW", "OHWI", "HWIO", "OIDHW", "ODHWI", "DHWIO"]
+"""The meaning of each axis of a weight: channels of the result, of the data, and places."""
 Lengths = int | tuple[int, ...]
 """One number for each spatial axis, or one for all of them."""
 Padding = int | tuple[int | tuple[int, int], ...] | Literal["same", "valid"]
 """Zeros around the data: one number, one per axis, a pair per axis, or a rule."""
 
+_DEFAULT_WEIGHT_LAYOUTS: dict[int, WeightLayout] = {3: "OIW", 4: "OIHW", 5: "OIDHW"}
 _DEFAULT_LAYOUTS: dict[int, Layout] = {3: "NCW", 4: "NCHW", 5: "NCDHW"}
 
 
@@ -120,6 +123,19 @@ def full_layout(data: Shape, layout: Layout | None) -> Layout:
         return _DEFAULT_LAYOUTS[len(data)]
     if len(layout) != len(data):
         raise ShapeError(f"data must have the axes {layout}, got shape {data}")
+    return layout
+
+
+def full_weight_layout(ndim: int, layout: WeightLayout | None) -> WeightLayout:
+    """``layout`` of a weight with that number of axes; by default its channels come first.
+
+    Raises:
+        ShapeError: a weight with that number of axes cannot have the layout.
+    """
+    if layout is None:
+        return _DEFAULT_WEIGHT_LAYOUTS[ndim]
+    if len(layout) != ndim:
+        raise ShapeError(f"weight must have {ndim} axes, got weight_layout={layout!r}")
     return layout
 
 
