@@ -52,6 +52,11 @@ USES = {
         so.convolution(IMAGE, v(4, 6, 3, 2), channels=4, kernel=(3, 2), use_bias=False),
         (1,), (0,), (),
     ),
+    "places of a convolution first": (
+        so.convolution(IMAGE, v(3, 2, 6, 4), channels=4, kernel=(3, 2), use_bias=False,
+                       weight_layout="HWIO"),
+        (2,), (3,), (),
+    ),
     "groups": (
         so.convolution(IMAGE, v(4, 3, 3, 2), channels=4, kernel=(3, 2), groups=2, use_bias=False),
         (1,), (0,), (),
@@ -182,6 +187,13 @@ class TestInitializers:
         w = np.asarray(initial(loss)["w"])
         assert w[:, :, 1, 1] @ w[:, :, 1, 1].T == pytest.approx(np.eye(6), abs=1e-5)
         assert np.abs(w).sum() == pytest.approx(np.abs(w[:, :, 1, 1]).sum())
+
+    def test_delta_orthogonal_of_places_first(self):
+        loss = so.convolution(IMAGE, v(3, 3, 6, 6, initial="delta_orthogonal"), channels=6,
+                              kernel=(3, 3), use_bias=False, weight_layout="HWIO")  # fmt: skip
+        w = np.asarray(initial(loss)["w"])
+        assert w[1, 1] @ w[1, 1].T == pytest.approx(np.eye(6), abs=1e-5)
+        assert np.abs(w).sum() == pytest.approx(np.abs(w[1, 1]).sum())
 
     def test_orthogonal_along_a_batch(self):
         w = initial(v(3, 2, 6, name="y") @ v(3, 6, 6, initial="orthogonal"))["w"]
