@@ -353,7 +353,7 @@ class Trainer:
 
     def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> Parts:
         own, steps = jax.random.split(key)
-        arrays = initialize(self.loss, own, **shapes)
+        arrays = _drawn(self.loss, own, shapes, without=self.inputs)
         initial = self.stack({name: arrays[name] for name in self._trained})
         params = self.precision.kept(initial)
         states = self.stack({name: arrays[name] for name in self.loss.list_auxiliary_states()})
@@ -851,10 +851,20 @@ def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
     Raises:
         ArgumentError: an initializer does not fit its variable; the message names both.
     """
+    return _drawn(symbol, _key_of(key, owner="initialize"), shapes)
+
+
+def _drawn(
+    symbol: Symbol, key: Any, shapes: Mapping[str, Sequence[int]], without: Collection[str] = ()
+) -> Arrays:
+    """Returns initial arrays for the variables of ``symbol`` that are not in ``without``."""
     require_known("init", shapes, symbol.list_inputs())
     nodes = infer_variables(
         symbol.roots, {name: (tuple(shape), None) for name, shape in shapes.items()}
     )
     variables = variables_of(nodes)
-    keys = jax.random.split(_key_of(key, owner="initialize"), max(len(variables), 1))
-    return initial_values(variables, nodes, keys)
+    keys = jax.random.split(key, max(len(variables), 1))
+    wanted = [(name, i) for i, name in enumerate(variables) if name not in without]
+    return initial_values(
+        {name: variables[name] for name, _ in wanted}, nodes, [keys[i] for _, i in wanted]
+    )

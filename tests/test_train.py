@@ -327,3 +327,17 @@ def test_a_trainer_is_pickled_with_its_optimizer():
     assert np.array_equal(state.average["w"], kept.average["w"])
     assert float(kept.scale.factor) == 2.0**15
     assert np.array_equal(jax.random.key_data(state.key), jax.random.key_data(kept.key))
+
+
+def test_init_draws_no_inputs():
+    def loss_of(**how):
+        return so.mean(so.square(so.var("x", **how) @ so.var("w", shape=(3, 2))))
+
+    loss = loss_of(initial=[1.0, 2.0])  # of another length than the batch
+    state = train.Trainer(loss, optax.sgd(0.1), inputs=["x"]).init(0, x=(3,))
+    own, _ = jax.random.split(jax.random.key(0))
+    np.testing.assert_array_equal(
+        state.params["w"], train.initialize(loss_of(shape=(3,)), own)["w"]
+    )
+    with pytest.raises(ArgumentError, match=r"must fit 'x'"):
+        train.initialize(loss, own, x=(3,))

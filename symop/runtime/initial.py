@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -169,7 +169,7 @@ def _usual(type: VarType, use: Use | None) -> str:
 def initial_values(
     variables: Mapping[str, Node],
     roots: Sequence[Node],
-    keys: Any,
+    keys: Iterable[Any],
     specs: Mapping[str, str | None] | None = None,
 ) -> dict[str, Any]:
     """Returns initial arrays of ``variables`` of the graph of ``roots``, whose types are known.
@@ -177,7 +177,7 @@ def initial_values(
     Args:
         variables: variables by name.
         roots: the graph whose use of the variables counts.
-        keys: an array of random keys, one for each variable.
+        keys: random keys, one for each variable.
         specs: the initializers by name, instead of those that the variables declare.
 
     Raises:
