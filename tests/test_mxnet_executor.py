@@ -92,6 +92,21 @@ def test_integers_have_gradients_of_zero():
     assert not shape.grad_dict["x"].asnumpy().any()
 
 
+def test_indices_of_a_graph_are_checked_if_told():
+    x, index = mx.sym.var("x"), mx.sym.var("index")
+    net = mx.sym.take(x, mx.sym.BlockGrad(index) + 1, axis=1, mode="raise", name="rows")
+    executor = bound(net, x=(2, 3), index=(2,))
+    executor.arg_dict["x"][:] = mx.nd.array([[1, 2, 3], [4, 5, 6]])
+    (found,) = executor.forward(index=mx.nd.array([1, -1]))
+    assert found.asnumpy().tolist() == [[3, 1], [6, 4]]
+    for wrong in (2, -2):
+        with pytest.raises(IndexError, match=r"'rows'.* axis 1 must be in \[0, 3\)"):
+            executor.forward(is_train=True, index=mx.nd.array([0, wrong]))
+    clipped = bound(mx.sym.take(x, index), x=(3,), index=(1,))
+    clipped.arg_dict["x"][:] = mx.nd.array([1, 2, 3])
+    assert clipped.forward(index=mx.nd.array([7]))[0].asnumpy().tolist() == [3]
+
+
 def test_reshape_shares_memory():
     net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, no_bias=True, name="fc")
     executor = net.simple_bind(mx.cpu(), x=(3, 2))

@@ -610,6 +610,49 @@ def test_a_broadcast_is_recorded():
     assert same(x.grad, [3, 3])
 
 
+@pytest.fixture
+def programs():
+    """A list to which each compilation adds an entry."""
+    found = []
+
+    def note(event, _seconds, **_more):
+        if event == "/jax/core/compile/backend_compile_duration":
+            found.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+def test_a_call_of_many_steps_is_one_program(programs):
+    draw = np.random.default_rng(0)
+    data, other = (nd.array(draw.random((1, 4, 3, 3))) for _ in range(2))
+    rois = nd.array([[0, 0, 0, 2, 2]])
+    options = {"spatial_scale": 1.0, "output_dim": 1, "pooled_size": 2}
+    before = len(programs)
+    plain = nd.contrib.PSROIPooling(data, rois, **options)
+    plain.wait_to_read()
+    assert len(programs) == before + 1
+    nd.contrib.PSROIPooling(other, rois, **options).wait_to_read()
+    assert len(programs) == before + 1
+    data.attach_grad()
+    with autograd.record():
+        recorded = nd.contrib.PSROIPooling(data, rois, **options)
+    recorded.backward()
+    np.testing.assert_allclose(recorded.asnumpy(), plain.asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(data.grad.asnumpy().sum(), 4, rtol=1e-6)
+
+
+def test_equal_lists_of_a_call_of_many_steps_share_a_program(programs):
+    values = nd.array([0.5, 1.5, 1.75])
+    found, counts = [], []
+    for _ in range(2):
+        found.append(nd.op._histogram(values, bin_cnt=2, range=[0, 2])[0].asnumpy().tolist())
+        counts.append(len(programs))
+    assert found == [[1, 2]] * 2
+    assert counts[0] == counts[1]
+
+
 def test_relu_of_nan():
     x = nd.array([-1, 0, 2, np.nan])
     x.attach_grad()

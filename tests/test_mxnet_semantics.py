@@ -141,6 +141,8 @@ def test_filled_arrays_have_the_dtype_and_device_asked_for():
 def test_shapes_may_be_arrays_of_numpy():
     shape = np.array([2, 1])
     assert nd.zeros(shape).shape == (2, 1)
+    for given in (shape, str(shape), "(2, 1)"):
+        assert mx.sym.zeros(shape=given).infer_shape()[1] == [(2, 1)]
     assert nd.ones((1, 1)).broadcast_to(shape).shape == (2, 1)
 
 

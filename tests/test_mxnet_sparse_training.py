@@ -109,7 +109,8 @@ def test_given_gradients():
     ("function", "slope"),
     [
         (nd.square, lambda x: 2 * x), (nd.sin, np.cos), (nd.relu, lambda x: x > 0),
-        (lambda x: x * 3, lambda x: 3 + 0 * x), (lambda x: -x, lambda x: -1 + 0 * x),
+        (lambda x: x * 3, lambda x: 3 + 0 * x), (lambda x: x - 0, lambda x: 1 + 0 * x),
+        (lambda x: 0 - x, lambda x: -1 + 0 * x), (lambda x: -x, lambda x: -1 + 0 * x),
         (lambda x: x + x, lambda x: 2 + 0 * x), (lambda x: x * x, lambda x: 2 * x),
         (lambda x: x.tostype("default") * 2, lambda x: 2 + 0 * x),
         (lambda x: nd.sparse.square_sum(x, axis=1), lambda x: 2 * x),
@@ -127,6 +128,19 @@ def test_gradients_of_rows(function, slope):
     stored = x.grad.indices.asnumpy()
     assert_allclose(x.grad.asnumpy()[stored], expected[stored], rtol=1e-5)
     assert not np.delete(expected, stored, 0).any() or len(stored) == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [(lambda x: x + 0, 1), (lambda x: 0 - x, -1), (lambda x: x * 3, 3), (lambda x: -x, -1)],
+)
+def test_linear_functions_keep_the_rows_of_a_gradient(function, slope):
+    x = nd.array(ROWS).tostype("row_sparse")
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward(nd.sparse.row_sparse_array(([[1, 2]], [1]), shape=(5, 2)))
+    assert parts(x.grad) == {1: [slope, 2 * slope]}
 
 
 def test_gradients_of_a_csr_array_are_dense_with_a_warning():
@@ -279,6 +293,22 @@ def test_gradients_of_both_factors():
     bound.backward(nd.array(along))
     assert_allclose(bound.grad_dict["x"].asnumpy(), along @ weight.T)
     assert bound.grad_dict["w"].stype == "row_sparse"
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_sum_of_tables_passes_rows_on(count):
+    tables = [mx.sym.var(f"w{i}", stype="row_sparse") for i in range(count)]
+    y = mx.sym.dot(mx.sym.var("x", stype="csr"), mx.sym.add_n(*tables))
+    requests = dict.fromkeys([f"w{i}" for i in range(count)], "write")
+    bound = y.simple_bind(grad_req=requests, x=(3, 5), w0=(5, 2))
+    weights = {f"w{i}": nd.array(ROWS * (i + 1)) for i in range(count)}
+    (found,) = bound.forward(is_train=True, x=nd.array(MATRIX), **weights)
+    assert_allclose(found.asnumpy(), MATRIX @ ROWS * count * (count + 1) / 2)
+    bound.backward(nd.ones((3, 2)))
+    for name in weights:
+        gradient = bound.grad_dict[name]
+        assert sorted(parts(gradient)) == [0, 1, 3, 4]
+        assert_allclose(gradient.asnumpy(), MATRIX.T @ np.ones((3, 2)))
 
 
 def test_layers_between_sparse_arrays():
@@ -496,6 +526,8 @@ def test_rows_of_a_store():
     outs = [nd.sparse.zeros("row_sparse", (5, 2)) for _ in range(2)]
     store.row_sparse_pull(["w"], out=[outs], row_ids=[[nd.array([1]), nd.array([2])]])
     assert [sorted(parts(one)) for one in outs] == [[1], []]
+    store.row_sparse_pull("w", out=out, row_ids=nd.array([[4, 3], [1, 3]]))
+    assert parts(out) == {1: [2, -4], 3: [6, 8]}
     with pytest.raises(MXNetError, match="must be row_sparse"):
         store.row_sparse_pull("w", out=nd.zeros((5, 2)), row_ids=nd.array([1]))
 

@@ -142,7 +142,7 @@ def test_a_rule(name, place, stypes, attributes):
         return
     moving = [i for i, one in enumerate(stypes) if one != "csr" and given[i] is not INDICES]
     for i in moving:
-        told = rule.gradients.get(i, "default")
+        told = rule.gradient(i)
         arrays[i].attach_grad(stype="row_sparse" if told == "row_sparse" else "default")
         plain[i].attach_grad()
     with warnings.catch_warnings():
@@ -158,5 +158,5 @@ def test_a_rule(name, place, stypes, attributes):
     for i in moving:
         own, other = arrays[i].grad, plain[i].grad
         assert_allclose(own.asnumpy(), other.asnumpy(), rtol=1e-5, atol=1e-6)
-        if rule.gradients.get(i) == "row_sparse":
+        if rule.gradient(i) == "row_sparse":
             assert len(own.indices) < len(other)

@@ -140,6 +140,12 @@ def test_composition_leaves_the_parts_alone(net):
         top(nothing=net)
 
 
+def test_out_of_a_call_is_ignored():
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    for function in (mx.sym.elemwise_add, mx.sym.sparse.elemwise_sub):
+        assert function(x, y, out=x).list_arguments() == ["x", "y"]
+
+
 def test_copies_are_apart(net):
     for made in (copy.copy(net), copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
         made._set_attr(__mood__="new")

@@ -909,6 +909,35 @@ def test_what_waits_is_done_before_another_bucket():
     assert len(first.get_outputs()) == 1
 
 
+def test_a_smaller_bucket_needs_less_memory():
+    made = BucketingModule(bucket, default_bucket_key=6)
+    made.bind([("data", (4, 6))], [("softmax_label", (4,))])
+    made.init_params(initializer.One())
+    whole = made._curr_module._total_exec_bytes
+    made.switch_bucket(3, [("data", (4, 3))], [("softmax_label", (4,))])
+    assert 0 < made._curr_module._total_exec_bytes < whole
+
+
+@pytest.mark.parametrize(("request_", "expected"), [("write", [2, 2]), ("add", [2, 4])])
+def test_buckets_have_one_request_of_gradients(request_, expected):
+    def scaled(length):
+        factor = sym.var("a_weight", shape=(1,))
+        return sym.make_loss(sym.broadcast_mul(sym.var("data"), factor)), ("data",), None
+
+    made = BucketingModule(scaled, default_bucket_key=6)
+    made.bind([("data", (2,))], grad_req=request_)
+    made.init_params(initializer.One())
+    found = []
+    for key in (6, 3):
+        described = [io.DataDesc("data", (2,), layout="N")]
+        made.forward_backward(
+            io.DataBatch([array(np.ones(2))], None, bucket_key=key, provide_data=described)
+        )
+        assert made._curr_module._grad_req == request_
+        found.append(made._curr_module._exec_group.execs[0].grad_dict["a_weight"].asscalar())
+    assert found == expected
+
+
 # Drawings --------------------------------------------------------------------------------------
 
 

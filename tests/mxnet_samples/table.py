@@ -7,7 +7,7 @@ import pathlib
 from mxnet_samples import SAMPLES
 from mxnet_samples.sample import Sample
 from symop.interop.mxnet.operators import TABLE
-from symop.interop.mxnet.storage import RULES, Rule
+from symop.interop.mxnet.storage import EVERY, RULES, Rule
 from symop.interop.mxnet.unmapped import UNMAPPED
 
 DATA = pathlib.Path(__file__).parents[1] / "data" / "mxnet"
@@ -103,7 +103,10 @@ def cells(one: Rule) -> tuple[str, ...]:
     if one.in_place is not None:
         output = f"{output}, in place"
     told = {"same": "as the output's"}
-    gradients = [f"{i}: {told.get(stype, stype)}" for i, stype in sorted(one.gradients.items())]
+    gradients = [
+        f"{'each' if i == EVERY else i}: {told.get(stype, stype)}"
+        for i, stype in sorted(one.gradients.items())
+    ]
     return inputs, one.when.text, output, ", ".join(gradients)
 
 

@@ -10,6 +10,7 @@ from registry.types import is_floating
 from symop.eager.array_calls import array_function
 from symop.interop.mxnet import sparse_calls
 from symop.interop.mxnet.calls import bound
+from symop.interop.mxnet.calls_at_once import at_once
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
@@ -198,6 +199,8 @@ def _planned(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any])
     states = tuple(given.inputs[name].place for name in given.names if name in operator.states)
     whole = order == tuple(range(count))
     run = operator.prepared(values)
+    if operator.at_once:
+        run = at_once(operator, given.attributes, run)
     visible = operator.visible(values)
     return _Plan(run, None if whole else order, visible, states, given.attributes)
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from symop.interop.mxnet.array_calls import function_of
-from symop.interop.mxnet.errors import MXNetError, MXNetIndexError
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.index_checks import require_within
 from symop.interop.mxnet.ndarray import NDArray
 
 _gather_nd, _potrf, _take = map(function_of, ("gather_nd", "_linalg_potrf", "take"))
@@ -19,18 +20,9 @@ def gather_nd(data: NDArray, indices: NDArray, **options: Any) -> NDArray:
     """
     places = indices.asnumpy()
     for axis, (row, length) in enumerate(zip(places, data.shape, strict=False)):
-        _require_within("gather_nd", axis, row, (-length, length))
+        require_within("gather_nd", axis, row, (-length, length))
     result: NDArray = _gather_nd(data, indices, **options)
     return result
-
-
-def _require_within(what: str, axis: int, places: np.ndarray, bounds: tuple[int, int]) -> None:
-    wrong = places[(places < bounds[0]) | (places >= bounds[1])]
-    if wrong.size:
-        raise MXNetIndexError(
-            f"{what}: indices of axis {axis} must be in [{bounds[0]}, {bounds[1]}), got "
-            f"{int(wrong.flat[0])}"
-        )
 
 
 def take(
@@ -51,7 +43,7 @@ def take(
             when it is called.
     """
     if mode == "raise" and -a.ndim <= axis < a.ndim:
-        _require_within("take", axis, indices.asnumpy(), (0, a.shape[axis]))
+        require_within("take", axis, indices.asnumpy(), (0, a.shape[axis]))
     result: NDArray = _take(a, indices, axis=axis, mode=mode, **options)
     return result
 

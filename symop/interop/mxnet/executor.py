@@ -18,6 +18,7 @@ from symop.interop.mxnet.context import Context, current_context
 from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.graph import Entry
+from symop.interop.mxnet.index_checks import check_of
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import (
     NDArray,
@@ -89,6 +90,7 @@ class Executor:
         self._places = places([*arguments.values(), *states.values()], self._ctx)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
         self._written = written(self.graph)
+        self._check = check_of(heads, {**self.arg_dict, **self.aux_dict})
         self._moving = self._differentiable()
         self._inner = raising(self.graph.bind)(
             self._values(self.arg_dict),
@@ -201,6 +203,7 @@ class Executor:
 
         Raises:
             MXNetError: an argument does not exist, or a shape does not fit.
+            MXNetIndexError: an index of ``take(mode="raise")`` is out of bounds.
         """
         require_known("forward: names", kwargs, self.arg_dict)
         for name, one in kwargs.items():
@@ -208,6 +211,8 @@ class Executor:
         inner = self._inner
         inner.arg_dict.update(self._values(self.arg_dict))
         inner.aux_dict.update(self._values(self.aux_dict))
+        if self._check is not None:
+            self._check({**inner.arg_dict, **inner.aux_dict})
         outputs = self.hold_outputs(self._forward(is_train))
         self._passed = True
         written = list(self.aux_dict if is_train else self._written)

@@ -94,6 +94,7 @@ class Rules:
         ignored: attributes that do not affect results.
         note: the differences from MXNet, for the table of operators.
         calls_back: whether it runs user code on the host.
+        at_once: whether a call on arrays is one compiled program, as operators of many steps want.
         direct: the equivalent operator of the catalogue for inputs of one shape and one floating
             dtype, used for the fast path of eager calls.
     """
@@ -109,6 +110,7 @@ class Rules:
     ignored: Sequence[str] = ()
     note: str = ""
     calls_back: bool = False
+    at_once: bool = False
     direct: Registered | None = None
 
 
@@ -126,6 +128,7 @@ class Operator:
         variadic: whether the number of inputs varies by call.
         note: the differences from MXNet, for the table of operators.
         calls_back: whether it runs user code on the host.
+        at_once: see ``Rules``.
         direct: see ``Rules``.
     """
 
@@ -133,6 +136,7 @@ class Operator:
         """Reads the declaration; see ``operator``."""
         self.name, self.function, self.note = name, function, rules.note
         self.calls_back, self.direct = rules.calls_back, rules.direct
+        self.at_once = rules.at_once
         parameters = inspect.signature(function).parameters.values()
         positional = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
         self.variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters)

@@ -64,6 +64,8 @@ class When(NamedTuple):
     holds: Callable[[Values], bool]
 
 
+EVERY = -1
+"""The index in ``Rule.gradients`` of inputs that it does not name."""
 ALWAYS = When("", lambda values: True)
 
 
@@ -78,7 +80,7 @@ class Rule(NamedTuple):
         compute: computes the outputs from arrays of these storage types and the attributes.
         when: the condition on the attributes.
         gradients: the storage types of gradients, by the index of the input, if they are not
-            dense; ``"same"`` for that of the output's gradient.
+            dense; ``"same"`` for that of the output's gradient; ``EVERY`` for all others.
         traced: whether the computation is recorded, so that gradients flow to all inputs but csr
             arrays; without it, calls that are recorded run on dense arrays.
         of_csr: whether gradients flow to csr arrays, too.
@@ -106,6 +108,10 @@ class Rule(NamedTuple):
             return False
         fits = all(one in told.split("|") for told, one in zip(patterns, stypes, strict=True))
         return fits and self.when.holds(values)
+
+    def gradient(self, index: int) -> str:
+        """The storage type of the gradient of an input, or ``"same"``."""
+        return self.gradients.get(index, self.gradients.get(EVERY, DEFAULT))
 
     def stype(self, values: Values) -> str:
         """The storage type of the output."""

@@ -85,6 +85,7 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # MXNet's name
 def call(operator: Operator, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Symbol:
     """A call of ``operator`` under the name ``called``; missing inputs become variables."""
     options = dict(kwargs)
+    options.pop("out", None)  # which MXNet ignores, too
     name, attr = options.pop("name", None), dict(options.pop("attr", None) or {})
     attr.update({key: written(options.pop(key)) for key in HIDDEN if key in options})
     given = bound(operator, args, options, lambda one: isinstance(one, Symbol))

@@ -109,6 +109,7 @@ def _eligible(rows: Any, score: int, least: float, class_: int, background: int)
     visible=lambda: 1,
     shapes=like_data,
     note="where in_format is not out_format, the gradient is that of the conversion, too",
+    at_once=True,
 )
 def box_nms(
     data: Any,
@@ -152,7 +153,7 @@ def box_nms(
     return so.reshape(made, shape=tuple(data.shape))
 
 
-@operator("_contrib_box_iou", note="no gradient, as in MXNet")
+@operator("_contrib_box_iou", note="no gradient, as in MXNet", at_once=True)
 def box_iou(lhs: Any, rhs: Any, *, format: Format = "corner") -> Any:
     """Intersection over union of all pairs of boxes of ``lhs`` and ``rhs``."""
     one, other = (so.stop_gradient(so.reshape(x, shape=(-1, 4))) for x in (lhs, rhs))
@@ -200,7 +201,7 @@ def matches(scores: Any, least: float, most: int) -> tuple[Any, Any]:
     return of_rows, of_columns
 
 
-@operator("_contrib_bipartite_matching", outputs=lambda: ("output0", "output1"))
+@operator("_contrib_bipartite_matching", outputs=lambda: ("output0", "output1"), at_once=True)
 def bipartite_matching(
     data: Any, *, is_ascend: bool = False, threshold: float, topk: int = -1
 ) -> Any:
@@ -234,7 +235,7 @@ def encoded(anchors: Any, boxes: Any, means: Any, deviations: Any) -> Any:
     return (so.stack(*made, axis=-1) - means) / deviations
 
 
-@operator("_contrib_box_encode", outputs=lambda: ("output0", "output1"))
+@operator("_contrib_box_encode", outputs=lambda: ("output0", "output1"), at_once=True)
 def box_encode(samples: Any, matches: Any, anchors: Any, refs: Any, means: Any, stds: Any) -> Any:
     """Regression targets of each anchor, and a mask of the valid ones."""
     samples, anchors, refs, means, stds = map(
@@ -246,7 +247,7 @@ def box_encode(samples: Any, matches: Any, anchors: Any, refs: Any, means: Any, 
     return so.where(counts, targets, zeros), so.cast(counts, dtype=anchors.dtype)
 
 
-@operator("_contrib_box_decode", note="no gradient, as in MXNet")
+@operator("_contrib_box_decode", note="no gradient, as in MXNet", at_once=True)
 def box_decode(
     data: Any,
     anchors: Any,

@@ -116,6 +116,7 @@ def _kept_inside(
     present=_inputs,
     shapes=_deformable_shapes,
     ignored=_IGNORED,
+    at_once=True,
 )
 def deformable_convolution(
     data: Any,
@@ -173,6 +174,7 @@ def _seen(data: Any, offset: Any, kernel: Lengths, **how: Any) -> Any:
     present=_modulated_inputs,
     shapes=_modulated_shapes,
     ignored=_IGNORED,
+    at_once=True,
 )
 def modulated_deformable_convolution(
     data: Any,

@@ -100,6 +100,7 @@ def _objects(anchor: Any, label: Any, there: Any, threshold: float) -> tuple[Any
     outputs=lambda: ("loc_target", "loc_mask", "cls_target"),
     ignored=("minimum_negative_samples",),
     note="no gradient, as in MXNet",
+    at_once=True,
 )
 def multibox_target(
     anchor: Any,
@@ -173,6 +174,7 @@ def _without_doubles(rows: Any, found: Any, least: float, any_class: bool, topk:
     "_contrib_MultiBoxDetection",
     ignored=("background_id", "keep_topk"),
     note="no gradient, as in MXNet",
+    at_once=True,
 )
 def multibox_detection(
     cls_prob: Any,

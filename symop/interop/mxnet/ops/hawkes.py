@@ -48,6 +48,7 @@ def _event(process: _Process, valid_length: Any, carry: Any, event: Any) -> Any:
     outputs=lambda: ("output", "out_state"),
     dtypes=whole_at(5, alike(0, 1, 2, 3, 4, 6, 7)),
     note="all inputs have gradients, and out_state gives them, too",
+    at_once=True,
 )
 def hawkesll(
     lda: Any,

@@ -98,6 +98,7 @@ def _moved_shapes(given: Shapes, found: Shapes, output_dim: int, pooled_size: in
     outputs=lambda: ("output", "top_count"),
     visible=lambda: 1,
     shapes=_moved_shapes,
+    at_once=True,
 )
 def deformable_psroi_pooling(
     data: Any,
@@ -190,6 +191,7 @@ def _bilinear(images: Any, y: Any, x: Any) -> Any:
     "_contrib_RROIAlign",
     shapes=_rotated_shapes,
     note="a gradient for the data, where sampling_ratio tells how many samples; MXNet has none",
+    at_once=True,
 )
 def rroi_align(
     data: Any,

@@ -183,4 +183,5 @@ for _name in ("_contrib_Proposal", "_contrib_MultiProposal"):
         shapes=_shapes,
         dtypes=_dtypes,
         note="no gradient, as in MXNet",
+        at_once=True,
     )(_propose)

@@ -60,6 +60,7 @@ def _has_bins(bin_cnt: int | None) -> tuple[str, ...]:
     present=_has_bins,
     dtypes=same_inputs,
     outputs=lambda: ("output0", "output1"),
+    at_once=True,
 )
 def histogram(
     data: Any,

@@ -101,7 +101,7 @@ def _aligned_by_extent(
     return so.einsum(rows, split, columns, equation="rih,rcijhw,rjw->rcij")
 
 
-@operator("_contrib_ROIAlign", shapes=_pooled_shapes)
+@operator("_contrib_ROIAlign", shapes=_pooled_shapes, at_once=True)
 def roi_align(
     data: Any,
     rois: Any,
@@ -149,7 +149,7 @@ def _whole_bins(start: Any, end: Any, bins: int, length: int) -> Any:
     return so.cast(inside, dtype=dtype) / count
 
 
-@operator("_contrib_PSROIPooling")
+@operator("_contrib_PSROIPooling", at_once=True)
 def psroi_pooling(
     data: Any,
     rois: Any,

@@ -40,6 +40,8 @@ _DENSE = (
 """Functions that do not map zero to zero: their result is dense."""
 _LINEAR = ("negative", "_copy", "BlockGrad", "_mul_scalar", "_div_scalar")
 """Linear functions: gradients keep the storage type of the output's gradient."""
+_COPIES = ("_copy", "_plus_scalar", "_minus_scalar")
+"""Linear functions that copy, as adding zero does."""
 _ANY = f"{DEFAULT}|{ROW_SPARSE}|{CSR}"
 _SHIFTS = ("_plus_scalar", "_minus_scalar", "_rminus_scalar")
 _QUESTIONS: Mapping[str, Callable[[float], bool]] = {
@@ -121,7 +123,7 @@ def _linear(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
         return of_rows(name, x, **attributes)
     if name == "BlockGrad":
         return RowSparseNDArray(x.stored.detach())
-    if name == "_copy":
+    if name in _COPIES:
         return x.copy()
     if name == "_div_scalar":
         return wrapped(so.nd.divide(x.stored, attributes["scalar"]))
@@ -149,14 +151,16 @@ for _name in _DENSE:
 for _name in (*_FLAT, *_STEEP, *_LINEAR):
     rule(_name, [CSR], CSR, traced=False)(functools.partial(of_entries, _name))
 for _name in _SHIFTS:
-    rule(_name, [ROW_SPARSE], ROW_SPARSE, when=_ZERO)(functools.partial(_steep, _name))
+    rule(_name, [ROW_SPARSE], ROW_SPARSE, when=_ZERO, gradients={0: "same"})(
+        functools.partial(_linear, _name)
+    )
     rule(_name, [CSR], CSR, when=_ZERO, traced=False)(functools.partial(of_entries, _name))
     rule(_name, [f"{ROW_SPARSE}|{CSR}"], DEFAULT, when=_OTHER)(functools.partial(on_dense, _name))
 for _name, _is_false in _QUESTIONS.items():
     _zero_is_false = When("false for 0", functools.partial(_answers_false, _is_false))
     rule(_name, [ROW_SPARSE], ROW_SPARSE, when=_zero_is_false)(functools.partial(of_rows, _name))
     rule(_name, [CSR], CSR, when=_zero_is_false)(functools.partial(of_entries, _name))
-for _name in ("_scatter_plus_scalar", "_scatter_minus_scalar"):
+for _name in ("_scatter_plus_scalar", "_scatter_minus_scalar", "_contrib_gradientmultiplier"):
     rule(_name, [ROW_SPARSE], ROW_SPARSE, traced=False)(functools.partial(of_rows, _name))
     rule(_name, [CSR], CSR, traced=False)(functools.partial(of_entries, _name))
 

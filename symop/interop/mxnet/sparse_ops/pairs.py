@@ -18,7 +18,7 @@ from symop.interop.mxnet.sparse_arrays import (
     RowSparseNDArray,
 )
 from symop.interop.mxnet.sparse_parts import Csr, csr_from, row_numbers, rows_from, starts_of
-from symop.interop.mxnet.storage import CSR, DEFAULT, ROW_SPARSE, rule
+from symop.interop.mxnet.storage import CSR, DEFAULT, EVERY, ROW_SPARSE, rule
 
 _ANY_SPARSE = f"{ROW_SPARSE}|{CSR}"
 _ANY = f"{DEFAULT}|{_ANY_SPARSE}"
@@ -74,7 +74,7 @@ def _product(x: NDArray, y: NDArray, **attributes: Any) -> NDArray:
     return RowSparseNDArray(so.nd.multiply(x.stored, y.stored))
 
 
-@rule("add_n", [f"{ROW_SPARSE}*"], ROW_SPARSE, gradients={})
+@rule("add_n", [f"{ROW_SPARSE}*"], ROW_SPARSE, gradients={EVERY: "same"})
 def _total(*arrays: RowSparseNDArray, **attributes: Any) -> NDArray:
     """The sum, with the rows of all."""
     del attributes
