@@ -170,6 +170,24 @@ def _rows(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Infe
     return {op.output("Out")[0]: Inferred(VarKind.LOD_TENSOR, x.dtype, shape, 1)}
 
 
+def _kept_sentences(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    (words,), (best,) = inputs["pre_ids"], inputs["pre_scores"]
+    types = {
+        "selected_ids": Inferred(VarKind.LOD_TENSOR, words.dtype, (-1, 1), 2),
+        "selected_scores": Inferred(VarKind.LOD_TENSOR, best.dtype, (-1, 1), 2),
+        "parent_idx": Inferred(VarKind.LOD_TENSOR, np.dtype(np.int32), (-1,), 0),
+    }
+    return {op.output(slot)[0]: one for slot, one in types.items() if op.output(slot)}
+
+
+def _sentences(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    slots = {"SentenceIds": "Ids", "SentenceScores": "Scores"}
+    return {
+        op.output(slot)[0]: Inferred(VarKind.LOD_TENSOR, inputs[source][0].dtype, (-1, 1), 2)
+        for slot, source in slots.items()
+    }
+
+
 _ARRAYS: dict[str, Callable[..., dict[str, Inferred] | None]] = {
     "write_to_array": _same_arrays,
     "read_from_array": _element,
@@ -181,6 +199,8 @@ _ARRAYS: dict[str, Callable[..., dict[str, Inferred] | None]] = {
     "array_to_lod_tensor": _sequences,
     "shrink_rnn_memory": _same,
     "reorder_lod_tensor_by_rank": _same,
+    "beam_search": _kept_sentences,
+    "beam_search_decode": _sentences,
     "sequence_expand": _rows,
     "sequence_expand_as": _rows,
     "sequence_slice": _rows,

@@ -33,6 +33,7 @@ from symop.interop.paddle.control import (
     Bodies,
     Count,
     Counter,
+    bodies,
     entered,
     gradient,
     merged,
@@ -119,8 +120,12 @@ class _Branch:
         return self._environment.child(dict(zip(self._written, values[:count], strict=True)))
 
     def _values(self) -> list[Any]:
-        """Returns the variables that the blocks write, after a run."""
-        inside = self._environment.child({})
+        """Returns the variables that the blocks write, after a run.
+
+        Gradients that the branch asks for itself find their calls by the values around it.
+        """
+        is_own = self._gradients is not None
+        inside = bodies(self._call.environment if is_own else self._environment)
         self._call.translation.run(self._block, inside)
         values = [inside[name] for name in self._written]
         if self._gradients is not None:
