@@ -53,7 +53,7 @@ def slopes(main, startup, loss, feed, others=()):
 def require_equal(found, reference, arrays):
     value, gradients = found
     np.testing.assert_allclose(value.reshape(()), reference(arrays), rtol=1e-5)
-    for name, wanted in jax.grad(reference)(arrays).items():
+    for name, wanted in jax.jit(jax.grad(reference))(arrays).items():
         np.testing.assert_allclose(gradients[name], wanted, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
