@@ -128,6 +128,32 @@ def shared() -> Any:
     return layers.cond(pred, branch, lambda: layers.mean(out))
 
 
+def nested() -> Any:
+    """The loss depends on a branch inside of the one that minimizes it."""
+    h, out, y, pred, flag = model()
+
+    def branch() -> Any:
+        large = layers.greater_than(flag, layers.fill_constant([1], "float32", 2.0))
+        inner = layers.cond(large, lambda: layers.tanh(out), lambda: out * 2.0)
+        loss = squares(inner, y)
+        SGD(0.1).minimize(loss)
+        return loss
+
+    return layers.cond(pred, branch, lambda: layers.mean(h))
+
+
+def trained_outside_too() -> Any:
+    h, out, y, pred, _ = model()
+    SGD(0.05).minimize(squares(out, y))
+
+    def branch() -> Any:
+        loss = layers.mean(layers.square(layers.fc(h, 1)))
+        SGD(0.1).minimize(loss)
+        return loss
+
+    return layers.cond(pred, branch, lambda: layers.mean(h))
+
+
 # Records and steps -------------------------------------------------------------------------------
 
 
@@ -202,6 +228,83 @@ def test_contributions_of_both_blocks_are_added(fresh: Any) -> None:
 
     for name, slope in jax.grad(loss)(before).items():
         np.testing.assert_allclose(after[name], before[name] - 0.1 * slope, rtol=1e-5, atol=1e-6)
+
+
+def test_a_branch_inside_of_the_one_that_minimizes(fresh: Any) -> None:
+    before, after = step(fresh, nested())
+    slopes = jax.grad(lambda values: ((forward(values)[1] * 2 - FEED["y"]) ** 2).mean())(before)
+    for name, slope in slopes.items():
+        np.testing.assert_allclose(after[name], before[name] - 0.1 * slope, rtol=1e-5, atol=1e-6)
+
+
+def test_parameters_that_a_loss_outside_trains_too(fresh: Any) -> None:
+    before, after = step(fresh, trained_outside_too())
+
+    def outside(values: dict[str, Any]) -> Any:
+        return ((forward(values)[1] - FEED["y"]) ** 2).mean()
+
+    def inside(values: dict[str, Any]) -> Any:
+        return ((forward(values)[0] @ values["fc_2.w_0"] + values["fc_2.b_0"]) ** 2).mean()
+
+    first, second = jax.grad(outside)(before), jax.grad(inside)(before)
+    for name, value in before.items():
+        wanted = value - 0.05 * first[name] - 0.1 * second[name]
+        np.testing.assert_allclose(after[name], wanted, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_parameters_with_rates_and_terms_of_their_own_in_branches(fresh: Any) -> None:
+    main, startup = fresh
+    x, y, flag = fluid.data("x", [None, 4]), fluid.data("y", [None, 1]), fluid.data("flag", [1])
+    term = fluid.regularizer.L1Decay(0.05)
+    weight = fluid.ParamAttr(name="w", learning_rate=2.0, regularizer=term)
+    loss = squares(layers.fc(x, 1, param_attr=weight, bias_attr=fluid.ParamAttr(name="b")), y)
+    pred = layers.greater_than(flag, layers.fill_constant([1], "float32", 0.0))
+    layers.cond(pred, minimizing(SGD(0.1), loss), lambda: loss * 1.0)
+    saved = fluid.Program.parse_from_string(main.serialize_to_string())
+    executor, scope = fluid.Executor(), fluid.global_scope()
+    executor.run(startup)
+    before = np.array(scope["w"])
+    executor.run(saved, FEED, [])
+    slope = jax.grad(lambda w: ((FEED["x"] @ w - FEED["y"]) ** 2).mean())(before)
+    wanted = before - 0.2 * (slope + 0.05 * np.sign(before))
+    np.testing.assert_allclose(scope["w"], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_updates_see_what_the_branch_drops(fresh: Any) -> None:
+    main, startup = fresh
+    flag = fluid.data("flag", [1])
+    pred = layers.greater_than(flag, layers.fill_constant([1], "float32", 0.0))
+    one = fluid.initializer.Constant(1.0)
+    w = layers.create_parameter([64], "float32", name="w", default_initializer=one)
+
+    def branch() -> Any:
+        kept = layers.dropout(w, 0.5)
+        SGD(0.1).minimize(layers.reduce_sum(kept))
+        return kept
+
+    out = layers.cond(pred, branch, lambda: w * 0.0)
+    executor = fluid.Executor()
+    executor.run(startup)
+    (kept,) = executor.run(main, {"flag": FEED["flag"]}, [out])
+    assert 0 < kept.sum() < 64
+    np.testing.assert_allclose(fluid.global_scope()["w"], 1 - 0.1 * kept, rtol=1e-6)
+
+
+def test_a_branch_that_minimizes_is_saved_for_inference(fresh: Any, tmp_path: Any) -> None:
+    main, startup = fresh
+    out = loss_before()
+    executor = fluid.Executor()
+    executor.run(startup)
+    (wanted,) = executor.run(main.clone(for_test=True), FEED, [out.name])
+    fluid.io.save_inference_model(tmp_path, ["x", "y", "flag"], [out], executor, main)
+    with fluid.scope_guard(fluid.Scope()):
+        program, _, targets = fluid.io.load_inference_model(tmp_path)
+        roles = {op.attrs.get("op_role", 0) for block in program.desc.blocks for op in block.ops}
+        assert roles.isdisjoint({1, 2})
+        before = dict(fluid.global_scope())
+        (found,) = fluid.Executor().run(program, FEED, targets)
+        assert all(np.array_equal(fluid.global_scope()[name], one) for name, one in before.items())
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_terms_of_regularizers_are_added_in_branches(fresh: Any) -> None:

@@ -169,6 +169,22 @@ def branch_in_loop_in_jax(x: Any, w: Any) -> Any:
     return (h * h).sum()
 
 
+def over_what_a_gradient_reads() -> Any:
+    """The gradient of ``tanh`` reads its output, which the loop must not overwrite."""
+    x, w = given()
+    i, n = counter(2)
+    _, h = nn.while_loop(
+        lambda i, h: i < n,
+        lambda i, h: [i + 1, layers.mul(h, w)],
+        [i, layers.tanh(layers.mul(x, w))],
+    )
+    return layers.reduce_sum(h * h)
+
+
+def over_what_a_gradient_reads_in_jax(x: Any, w: Any) -> Any:
+    return ((jnp.tanh(x @ w) @ w @ w) ** 2).sum()
+
+
 def recurrence() -> Any:
     x = fluid.data("x", [4, None, 2])
     x.stop_gradient = False
@@ -221,6 +237,7 @@ MODELS: list[tuple[Callable[[], Any], Callable[..., Any], dict[str, Any]]] = [
     (over_array, over_array_in_jax, {"x": X}),
     (over_variables, over_variables_in_jax, {"x": X}),
     (branch_in_loop, branch_in_loop_in_jax, {"x": X}),
+    (over_what_a_gradient_reads, over_what_a_gradient_reads_in_jax, {"x": X}),
     (recurrence, recurrence_in_jax, {"x": SERIES}),
     (in_arrays, in_arrays_in_jax, {"x": X}),
 ]
@@ -240,6 +257,25 @@ def test_values_and_gradients_of_a_program_that_was_saved(
     value, slopes = jax.value_and_grad(lambda x, w: function(x, w, **others), (0, 1))(feed["x"], W)
     for one, wanted in zip(found, (value, *slopes), strict=True):
         np.testing.assert_allclose(np.reshape(one, wanted.shape), wanted, rtol=2e-5, atol=2e-6)
+
+
+def test_gradients_of_a_loop_see_what_it_drops(fresh: Any) -> None:
+    """The loop is composed again for the gradient of its first state, a constant."""
+    one = fluid.initializer.Constant(1.0)
+    w = layers.create_parameter([64], "float32", name="w", default_initializer=one)
+    i, n = counter(2)
+    start = layers.fill_constant([64], "float32", 1.0)
+    start.stop_gradient = False
+    _, h = nn.while_loop(
+        lambda i, h: i < n, lambda i, h: [i + 1, h * layers.dropout(w, 0.3)], [i, start]
+    )
+    slopes = fluid.gradients(layers.reduce_sum(h), [w, start])
+    fluid.global_scope()["w"] = np.ones(64, np.float32)
+    kept, *slopes = fluid.Executor().run(fresh[0], {}, [h, *slopes])
+    assert 0 < kept.sum() < 64
+    np.testing.assert_allclose(slopes[1], kept)
+    assert 0 < slopes[0].sum() <= 128
+    np.testing.assert_array_equal(slopes[0][kept > 0], 2.0)
 
 
 # Records -----------------------------------------------------------------------------------------

@@ -762,6 +762,28 @@ case(
     strides=[1, 2, 2],
     paddings=[0, 0, 0],
 )
+ADAPTED = [
+    [IMAGE[:, :, r : r + 3, c : c + 2].reshape(*IMAGE.shape[:2], -1) for c in (0, 2, 4)]
+    for r in (0, 3)
+]
+INDICES = np.arange(36.0).reshape(6, 6)
+ADAPTED_PLACES = [
+    [
+        INDICES[r : r + 3, c : c + 2].ravel()[ADAPTED[i][j].argmax(-1)]
+        for j, c in enumerate((0, 2, 4))
+    ]
+    for i, r in enumerate((0, 3))
+]
+case(
+    "max_pool2d_with_index",
+    {"X": IMAGE},
+    {
+        "Out": np.moveaxis(np.array([[w.max(-1) for w in row] for row in ADAPTED]), (2, 3), (0, 1)),
+        "Mask": np.moveaxis(np.array(ADAPTED_PLACES), (2, 3), (0, 1)),
+    },
+    ksize=[2, 3],
+    adaptive=True,
+)
 G, B = np.float32([1, 2, 3]), np.float32([0.5, 0, -1])
 CENTER = {"X": IMAGE, "Scale": G, "Bias": B, "Mean": B, "Variance": G}
 BATCH = IMAGE.mean((0, 2, 3)), IMAGE.var((0, 2, 3))

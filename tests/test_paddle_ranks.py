@@ -53,7 +53,7 @@ def slopes(main, startup, loss, feed, others=()):
 def require_equal(found, reference, arrays):
     value, gradients = found
     np.testing.assert_allclose(value.reshape(()), reference(arrays), rtol=1e-5)
-    for name, wanted in jax.grad(reference)(arrays).items():
+    for name, wanted in jax.jit(jax.grad(reference))(arrays).items():
         np.testing.assert_allclose(gradients[name], wanted, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
@@ -274,3 +274,47 @@ def test_mistakes_are_told(fresh, build, message):
     with pytest.raises(PaddleError, match=message):
         build()
     assert fresh[0].current_block().idx == 0
+
+
+# Beam search -------------------------------------------------------------------------------------
+
+
+def test_a_beam_of_one_in_a_loop_takes_the_best_word_of_each_step(fresh):
+    """The words and scores of each step are in tensor arrays, whose values the search needs."""
+    table = fluid.data("table", [5, 5])
+    first, zero = (
+        fluid.data("first", [None, 1], "int64", 2),
+        fluid.data("zero", [None, 1], lod_level=2),
+    )
+    step, last = layers.zeros([1], "int64"), layers.fill_constant([1], "int64", 3)
+    words, scores = layers.array_write(first, step), layers.array_write(zero, step)
+    go_on = layers.less_than(step, last)
+    with layers.While(go_on).block():
+        word, score = layers.array_read(words, step), layers.array_read(scores, step)
+        row = layers.lod_reset(layers.gather(table, word), score)
+        best, which = layers.topk(layers.softmax(row), 2)
+        total = layers.elementwise_add(layers.log(best), layers.reshape(score, [-1]), axis=0)
+        word, score = layers.beam_search(word, score, which, total, beam_size=1, end_id=4)
+        layers.increment(step)
+        layers.array_write(word, step, words)
+        layers.array_write(score, step, scores)
+        layers.less_than(step, last, cond=go_on)
+    found = layers.beam_search_decode(words, scores, beam_size=1, end_id=4)
+    assert [one.lod_level for one in found] == [2, 2]
+
+    values = drawn(5, 5)
+    values[:, 4] = -9  # nothing ends early
+    lengths = [[1, 1], [1, 1]]
+    feed = {
+        "table": values,
+        "first": (np.array([[0], [1]]), lengths),
+        "zero": (np.zeros((2, 1), np.float32), lengths),
+    }
+    sentences, _ = fluid.Executor().run(fresh[0], feed, list(found), return_numpy=False)
+    wanted = []
+    for start in (0, 1):
+        wanted.append(start)
+        for _ in range(3):
+            wanted.append(int(values[wanted[-1]].argmax()))
+    assert np.asarray(sentences.data).ravel().tolist() == wanted
+    np.testing.assert_array_equal(sentences.lod[1], [0, 4, 8])

@@ -422,6 +422,22 @@ def test_optimizers_lower_a_loss(fresh, name):
     assert all(np.isfinite(losses))
 
 
+def test_adadelta_steps_as_paddle_1_8_does(fresh):
+    """Paddle 1.8.5 moved two parameters by these steps, for the gradients 0.5 and 2."""
+    main, startup = fresh
+    zero = fluid.initializer.Constant(0.0)
+    w = layers.create_parameter([2], "float32", name="w", default_initializer=zero)
+    x = fluid.data("x", [2])
+    fluid.optimizer.Adadelta(1.0).minimize(layers.reduce_sum(w * x))
+    executor = fluid.Executor()
+    executor.run(startup)
+    steps = [[0.00632417, 0.00632453], [0.00552416, 0.00552442], [0.00524235, 0.00524259]]
+    for i in range(3):
+        executor.run(main, {"x": np.float32([0.5, 2.0])}, [])
+        wanted = -np.sum(steps[: i + 1], axis=0)
+        np.testing.assert_allclose(fluid.global_scope()["w"], wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("schedule", "wanted"),
     [
@@ -512,6 +528,29 @@ def test_dropout_is_the_same_in_every_run_of_a_seeded_program(fresh):
     np.testing.assert_allclose(found, np.full(100, 0.5))
 
 
+def test_gradients_of_layers_of_a_recurrence_see_what_these_drop(fresh):
+    """With the identity as weights, the output is what the second layer gets."""
+    block = fresh[0].global_block()
+    names = ["ih0", "hh0", "ih1", "hh1", "b0", "c0", "b1", "c1"]
+    shapes = [[32, 32]] * 4 + [[32]] * 4
+    weights = [fluid.data(name, shape) for name, shape in zip(names, shapes, strict=True)]
+    inputs = {
+        "Input": fluid.data("x", [1, 1, 32]),
+        "PreState": fluid.data("state", [2, 1, 32]),
+        "WeightList": weights,
+    }
+    outputs = {"Out": "out", "State": "end", "DropoutState": "drawn", "Reserve": "kept"}
+    attrs = {"mode": "RNN_RELU", "num_layers": 2, "hidden_size": 32, "dropout_prob": 0.5}
+    block.append_op("rnn", inputs, outputs, attrs)
+    (slope,) = fluid.gradients(block.var("out"), weights[2])
+    feed = {name: np.zeros(shape, "float32") for name, shape in zip(names, shapes, strict=True)}
+    feed |= {"ih0": np.eye(32, dtype="float32"), "ih1": np.eye(32, dtype="float32")}
+    feed |= {"x": np.ones((1, 1, 32), "float32"), "state": np.zeros((2, 1, 32), "float32")}
+    out, found = values(feed, [block.var("out"), slope])
+    assert 0 < (out > 0).sum() < 32
+    np.testing.assert_allclose(found, np.outer(out[0, 0] > 0, out[0, 0]))
+
+
 def test_programs_come_back_from_bytes(fresh):
     loss, _, _ = mlp()
     fluid.optimizer.SGD(0.1).minimize(loss)
@@ -527,6 +566,8 @@ def test_what_is_not_there_says_what_to_use(module, name):
         getattr(module, name)
     with pytest.raises(AttributeError, match="no attribute"):
         _ = module.something_else
+    with pytest.raises(AttributeError, match=r"use .*append_op\('grid_sampler'"):
+        _ = module.grid_sampler
 
 
 # Records of the registry -------------------------------------------------------------------------

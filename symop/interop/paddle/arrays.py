@@ -5,7 +5,7 @@ translated. Inside of a loop the position is a symbol; elements then have one sh
 of elements is bounded by a capacity.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -30,6 +30,29 @@ class Elements(Sequence[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         return self._values[index]
+
+
+def leaves(value: Any) -> list[Any]:
+    """Returns the arrays that a value consists of."""
+    if isinstance(value, Elements):
+        return [leaf for one in value for leaf in leaves(one)]
+    if isinstance(value, so.LoDTensor):
+        return [value.data, *value.lod]
+    return [] if value is None else [value]
+
+
+def rebuilt(like: Any, arrays: Iterable[Any]) -> Any:
+    """Returns a value of the same form that consists of other arrays."""
+    supply = iter(arrays)
+    return _rebuilt(like, supply)
+
+
+def _rebuilt(like: Any, supply: Iterator[Any]) -> Any:
+    if isinstance(like, Elements):
+        return Elements(_rebuilt(one, supply) for one in like)
+    if isinstance(like, so.LoDTensor):
+        return so.LoDTensor(next(supply), [next(supply) for _ in like.lod])
+    return None if like is None else next(supply)
 
 
 def is_packed(value: Any) -> bool:

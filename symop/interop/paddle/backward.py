@@ -46,17 +46,17 @@ def append_backward(
     if np.prod(loss.shape, dtype=int) != 1:
         raise PaddleError(f"append_backward: the loss must have one entry, got {list(loss.shape)}")
     inside = loss.program.current_block()
-    backward = (
-        _extension_of_branch(inside, loss, no_grad_set or ())
+    parts = (
+        _parts_of_branch(inside, loss, no_grad_set or ())
         if inside.idx
-        else _extension(loss.block, no_grad_set or ())
+        else [_part_of(loss.block, no_grad_set or ())]
     )
-    target = backward.target
+    target = parts[0].target
     _mark_loss(loss.block, loss.name)
-    target.ops.append(backward.seed(loss))
-    path = backward.append_all(loss.name)
+    target.ops.append(parts[0].seed(loss))
+    path = _append_all(parts, loss.name)
     pairs = [
-        (one, backward.gradient(one.name)) for one in _parameters(target, path, parameter_list)
+        (one, parts[0].gradient(one.name)) for one in _parameters(target, path, parameter_list)
     ]
     found = [(one, target.var(name)) for one, name in pairs if name is not None]
     for one, gradient in found:
@@ -94,7 +94,7 @@ def gradients(
         )
     factors = _listed(target_gradients) if target_gradients is not None else [None] * len(ys)
     block = ys[0].block
-    backward = _extension(block, no_grad_set or ())
+    backward = _part_of(block, no_grad_set or ())
     for y, factor in zip(ys, factors, strict=True):
         backward.seed_target(y, factor)
     wanted = [one.name for one in xs]
@@ -108,7 +108,7 @@ def _reject_callbacks(callbacks: Any) -> None:
         raise PaddleError("append_backward: callbacks must be None, got a list of functions")
 
 
-def _extension(block: Block, no_grad_set: Collection[Any]) -> "_Backward":
+def _part_of(block: Block, no_grad_set: Collection[Any]) -> "_Backward":
     """Starts an extension of the first block by its own gradient operators.
 
     Raises:
@@ -121,11 +121,17 @@ def _extension(block: Block, no_grad_set: Collection[Any]) -> "_Backward":
         )
     block.program.gradient_times += 1
     _complete(block, block.program.gradient_times)
-    return _Backward(block, _without_gradient(block, no_grad_set))
+    extension = _Extension(block, block.program.gradient_times)
+    return _Backward(block, _without_gradient(block, no_grad_set), extension)
 
 
-def _extension_of_branch(block: Block, loss: Variable, no_grad_set: Collection[Any]) -> "_Backward":
+def _parts_of_branch(
+    block: Block, loss: Variable, no_grad_set: Collection[Any]
+) -> list["_Backward"]:
     """Starts an extension of a branch, and of the block around it, by a block of gradients.
+
+    Returns:
+        The parts for the branch and for the block around it, in this order.
 
     Raises:
         PaddleError: the block is that of a loop, is in another branch, or has gradients already.
@@ -149,9 +155,33 @@ def _extension_of_branch(block: Block, loss: Variable, no_grad_set: Collection[A
         )
     around, times = program.global_block(), program.gradient_times + 1
     _complete(around, times)
-    target = program.gradient_block(block.idx, around.idx)
-    found = _Backward(block, _without_gradient(block, no_grad_set), target, times)
-    return found.within(around, _without_gradient(around, no_grad_set))
+    extension = _Extension(program.gradient_block(block.idx, around.idx), times)
+    return [
+        _Backward(one, _without_gradient(one, no_grad_set), extension) for one in (block, around)
+    ]
+
+
+def _append_all(parts: Sequence["_Backward"], target: str) -> list[OpDesc]:
+    """Appends the gradient operators of what a variable depends on.
+
+    Args:
+        parts: one for each block, from the innermost to the first.
+        target: the variable.
+
+    Returns:
+        The operators that it depends on.
+    """
+    parts[0].extension.available.update(parts[0].seeds())
+    path: list[OpDesc] = []
+    made: list[OpDesc] = []
+    for part in parts:
+        ops = part.path(_read_first(path, [target]))
+        if part is not parts[0]:
+            _require_no_blocks(ops)
+        made += part.made(ops)
+        path = [*ops, *path]
+    parts[0].extend(_added_up(made, parts[-1].block.idx))
+    return path
 
 
 def gradients_of_branch(block: Block) -> Block | None:
@@ -241,67 +271,64 @@ def _is_floating(variable: VarDesc | None) -> bool:
     return bool(jnp.issubdtype(variable.dtype, np.inexact))
 
 
+class _Extension:
+    """What an extension by gradient operators has made.
+
+    Attributes:
+        target: the block that gets the operators.
+        times: how often gradients were appended, with these.
+        existing: names that were taken before.
+        owners: the variables of gradients that were named.
+        seeds: the gradients of targets, by target.
+        available: the gradients that are there.
+    """
+
+    def __init__(self, target: Block, times: int) -> None:
+        """Starts an extension that has made nothing."""
+        self.target = target
+        self.times = times
+        self.existing: set[str] = set()
+        self.owners: dict[str, str] = {}
+        self.seeds: dict[str, str] = {}
+        self.available: set[str] = set()
+
+
 class _Backward:
-    """One extension by the gradient operators of a block.
+    """The part of an extension for the operators of one block.
 
     Attributes:
         block: the block that is differentiated.
-        target: the block of the gradient operators: the same, or one that an operator runs.
+        extension: what this part and others make.
+        target: the block that gets the gradient operators: the same, or one that an operator runs.
     """
 
-    def __init__(
-        self,
-        block: Block,
-        constants: Collection[str],
-        target: Block | None = None,
-        times: int | None = None,
-    ) -> None:
-        """Starts the extension.
-
-        Args:
-            block: the block that is differentiated.
-            constants: variables that have no gradients.
-            target: the block of the gradient operators, if it is another.
-            times: how often gradients were appended, with these; as the program says by default.
-        """
+    def __init__(self, block: Block, constants: Collection[str], extension: _Extension) -> None:
+        """Starts the part; ``constants`` are variables that have no gradients."""
         self.block = block
-        self.target = target or block
+        self.extension = extension
+        self.target = extension.target
         self._desc: BlockDesc = block.desc
-        self._times = block.program.gradient_times if times is None else times
-        self._existing = set(self._desc.vars)
-        if self._times > 2:
-            # A call may read a gradient that is missing; nothing may get its name later.
-            self._existing.update(one for op in self._desc.ops for one in op.input_arg_names)
-        self._owners: dict[str, str] = {}
-        self._seeds: dict[str, str] = {}
         self._constants = set(constants)
-        self._available: set[str] = set()
-        self._around: _Backward | None = None
-
-    def within(self, block: Block, constants: Collection[str]) -> "_Backward":
-        """Lets the extension go on with the operators of the block around."""
-        around = _Backward(block, constants, self.target, self._times)
-        self._existing.update(around._existing)
-        around._existing = self._existing
-        around._owners, around._seeds = self._owners, self._seeds
-        self._around = around
-        return self
+        extension.existing.update(self._desc.vars)
+        if extension.times > 2:
+            # A call may read a gradient that is missing; nothing may get its name later.
+            extension.existing.update(one for op in self._desc.ops for one in op.input_arg_names)
 
     # Names -------------------------------------------------------------------------------------
 
     def named(self, name: str) -> str:
         """Returns the name of the gradient of a variable; a name that is taken gets a prefix."""
-        found = name + GRAD
-        if found in self._existing and self._times > 1:
-            found = "grad/" * self._times + found
-        self._owners[found] = name
+        found, times = name + GRAD, self.extension.times
+        if found in self.extension.existing and times > 1:
+            found = "grad/" * times + found
+        self.extension.owners[found] = name
         return found
 
     def head(self, name: str) -> str | None:
         """Returns the name of the gradient of an output, None if it has none."""
         if not _is_floating(_find(self.block, name)):
             return None
-        return self._seeds.get(name) or self.named(name)
+        return self.extension.seeds.get(name) or self.named(name)
 
     def slope(self, name: str) -> str:
         """Returns the name of the gradient of an input, that of nothing if it has none."""
@@ -311,17 +338,19 @@ class _Backward:
     def gradient(self, name: str) -> str | None:
         """Returns the name of the gradient of a variable, None if there is none."""
         found = self.named(name)
-        return found if found in self._available and found in self.target.desc.vars else None
+        return (
+            found if found in self.extension.available and found in self.target.desc.vars else None
+        )
 
     def reached(self, names: Iterable[str]) -> list[str]:
         """Returns those of some outputs whose gradients are there."""
-        return [one for one in names if self.head(one) in self._available]
+        return [one for one in names if self.head(one) in self.extension.available]
 
     # Seeds -------------------------------------------------------------------------------------
 
     def seed(self, loss: Variable) -> OpDesc:
         """Returns the call that makes the gradient of the loss: one."""
-        name = self._seeds[loss.name] = self.named(loss.name)
+        name = self.extension.seeds[loss.name] = self.named(loss.name)
         shape = list(loss.shape)
         attrs = {"shape": shape, "value": 1.0, "dtype": code_of(loss.dtype), "force_cpu": False}
         op = OpDesc("fill_constant", {}, {"Out": [name]}, {**attrs, NAME: BACKWARD | LOSS})
@@ -341,9 +370,9 @@ class _Backward:
                     f"gradients: the factor of {target.name} must have shape {list(target.shape)}, "
                     f"got {list(factor.shape)}"
                 )
-            self._seeds[target.name] = factor.name
+            self.extension.seeds[target.name] = factor.name
             return
-        name = self._seeds[target.name] = self.named(target.name)
+        name = self.extension.seeds[target.name] = self.named(target.name)
         shape = f"{target.name}_shape"
         attrs = {"shape": list(target.shape), "value": 1.0, "dtype": code_of(target.dtype)}
         lengths = OpDesc("shape", {"Input": [target.name]}, {"Out": [shape]}, {NAME: BACKWARD})
@@ -422,53 +451,33 @@ class _Backward:
             path: the operators.
             available: names of the gradients that are there before.
         """
-        self._available = set(available)
-        self._extend(self._made(path))
+        self.extension.available.update(available)
+        self.extend(_added_up(self.made(path), self.block.idx))
 
-    def append_all(self, target: str) -> list[OpDesc]:
-        """Appends the gradient operators of what a variable depends on, in the block around, too.
-
-        Returns:
-            The operators that it depends on.
-        """
-        self._available = set(self.seeds())
-        path = self.path([target])
-        made = self._made(path)
-        if self._around is not None:
-            ends = _read_first(path, {name: name for name in self._around.block.desc.vars})
-            if not any(target in op.output_arg_names for op in path):
-                ends[target] = target
-            self._around._available = self._available
-            outside = self._around.path(ends)
-            _require_no_blocks(outside)
-            made += self._around._made(outside)
-            path = [*outside, *path]
-        self._extend(made)
-        return path
-
-    def _made(self, path: Iterable[OpDesc]) -> list[OpDesc]:
+    def made(self, path: Iterable[OpDesc]) -> list[OpDesc]:
+        """Returns the gradient operators of a path; several may contribute to one gradient."""
         return [one for op in reversed([*path]) for one in self._of(op)]
 
-    def _extend(self, made: Sequence[OpDesc]) -> None:
-        found = _added_up(made, self.block.idx)
-        for op in found:
+    def extend(self, made: Sequence[OpDesc]) -> None:
+        """Appends gradient operators; each gradient has one maker."""
+        for op in made:
             op.attrs[NAME] = BACKWARD
-        self._declare(found)
-        self.target.ops.extend(found)
+        self._declare(made)
+        self.target.ops.extend(made)
 
     def seeds(self) -> list[str]:
         """Returns the names of the gradients of targets."""
-        return list(self._seeds.values())
+        return list(self.extension.seeds.values())
 
     def _of(self, op: OpDesc) -> list[OpDesc]:
         """Returns the gradient operators of one call, after those of missing gradients."""
         if is_counter(op):
             return gradient_ops(op, self.head, self.named, ())
         heads = {name: one for one in op.output_arg_names if (name := self.head(one)) is not None}
-        if not self._available.intersection(heads):
+        if not self.extension.available.intersection(heads):
             return []
         found = self._of_block(op) if op.blocks() else self._of_call(op, heads)
-        self._available.update(name for one in found for name in one.output_arg_names)
+        self.extension.available.update(name for one in found for name in one.output_arg_names)
         return found
 
     def _of_call(self, op: OpDesc, heads: dict[str, str]) -> list[OpDesc]:
@@ -478,7 +487,7 @@ class _Backward:
             name
             for one in made
             for name in one.input_arg_names
-            if name in heads and name not in self._available
+            if name in heads and name not in self.extension.available
         ]
         # A gradient operator reads a gradient that is missing as zero.
         zeros = [] if forward_type(op.type) else [_zeros(heads[name], name) for name in missing]
@@ -504,7 +513,8 @@ class _Backward:
                 f"own, got one that depends on block {block.idx}; Paddle fails to run it"
             )
         grads = program.gradient_block(block.idx, self.target.idx)
-        inner = _Backward(block, _constants(block.desc), grads, self._times)
+        extension = _Extension(grads, self.extension.times)
+        inner = _Backward(block, _constants(block.desc), extension)
         found = _OF_BLOCKS[op.type](self, inner, op)
         found.attrs["sub_block"], found.attr_types["sub_block"] = grads.idx, AttrType.BLOCK
         return [found] if any(one != EMPTY for one in found.output_arg_names) else []
@@ -516,7 +526,10 @@ class _Backward:
             for name in op.output_arg_names:
                 if name == EMPTY or GRAD not in name:
                     continue
-                owner = self._owners.get(name) or self._owners[name.rpartition(_RENAMED)[0]]
+                owner = (
+                    self.extension.owners.get(name)
+                    or self.extension.owners[name.rpartition(_RENAMED)[0]]
+                )
                 like = self.block.find_var(owner).desc
                 found = _find(self.target, name)
                 if found is None:
@@ -588,7 +601,8 @@ def _of_loop(outer: _Backward, inner: _Backward, op: OpDesc) -> OpDesc:
     read = {name for one in path for name in one.input_arg_names}
     inner.append(path, [inner.named(one) for one in carried if one in read or one in ends])
     made = {name for one in inner.target.ops for name in one.output_arg_names}
-    heads = _read_first(inner.target.ops, {inner.named(one): one for one in carried})
+    owners = {inner.named(one): one for one in carried}
+    heads = {one: owners[one] for one in _read_first(inner.target.ops) if one in owners}
     # The gradient of a variable before the loop replaces that after it.
     slopes = [
         outer.slope(one) if one in ends or inner.named(one) in made else EMPTY
@@ -601,15 +615,18 @@ def _of_loop(outer: _Backward, inner: _Backward, op: OpDesc) -> OpDesc:
     return found
 
 
-def _read_first(ops: Iterable[OpDesc], owners: dict[str, str]) -> dict[str, str]:
-    """Returns gradients that operators read before they make them, with their variables."""
-    found, made = dict[str, str](), set[str]()
+def _read_first(ops: Iterable[OpDesc], after: Iterable[str] = ()) -> list[str]:
+    """Returns the variables that operators read before they write them.
+
+    Args:
+        ops: the operators.
+        after: what is read after all of them.
+    """
+    found, written = dict[str, None](), set[str]()
     for op in ops:
-        found.update(
-            {one: owners[one] for one in op.input_arg_names if one in owners and one not in made}
-        )
-        made.update(op.output_arg_names)
-    return found
+        found.update(dict.fromkeys(name for name in op.input_arg_names if name not in written))
+        written.update(op.output_arg_names)
+    return [*found, *(name for name in after if name not in written)]
 
 
 def _of_steps(outer: _Backward, inner: _Backward, op: OpDesc) -> OpDesc:

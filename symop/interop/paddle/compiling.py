@@ -7,8 +7,7 @@ import jax
 import numpy as np
 
 import symop as so
-from symop.interop.paddle.arrays import is_packed
-from symop.interop.paddle.control import leaves, rebuilt
+from symop.interop.paddle.arrays import is_packed, leaves, rebuilt
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.facts import OFFSETS, Facts
 from symop.interop.paddle.framework import ProgramDesc, VarDesc, VarKind

@@ -6,7 +6,7 @@ gradient by each of them.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -21,12 +21,14 @@ from symop.interop.paddle.arrays import (
     fitted,
     is_packed,
     is_tensor_array,
+    leaves,
+    rebuilt,
     same_form,
     to_capacity,
 )
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import OpDesc, ProgramDesc
-from symop.interop.paddle.gradients import Place, Slots
+from symop.interop.paddle.gradients import Place, Slots, redrawn
 from symop.interop.paddle.operators import EMPTY, GRAD
 from symop.interop.paddle.translating import Call
 from symop.interop.paddle.values import data_of, is_constant, is_floating, symbolic
@@ -71,29 +73,6 @@ def bodies(environment: Mapping[str, Any]) -> Bodies:
 
 
 # Leaves ----------------------------------------------------------------------------------------
-
-
-def leaves(value: Any) -> list[Any]:
-    """Returns the arrays that a value consists of."""
-    if isinstance(value, Elements):
-        return [leaf for one in value for leaf in leaves(one)]
-    if isinstance(value, so.LoDTensor):
-        return [value.data, *value.lod]
-    return [] if value is None else [value]
-
-
-def rebuilt(like: Any, arrays: Iterable[Any]) -> Any:
-    """Returns a value of the same form that consists of other arrays."""
-    supply = iter(arrays)
-    return _rebuilt(like, supply)
-
-
-def _rebuilt(like: Any, supply: Iterator[Any]) -> Any:
-    if isinstance(like, Elements):
-        return Elements(_rebuilt(one, supply) for one in like)
-    if isinstance(like, so.LoDTensor):
-        return so.LoDTensor(next(supply), [next(supply) for _ in like.lod])
-    return None if like is None else next(supply)
 
 
 def zeros_like(value: Any) -> Any:
@@ -430,7 +409,7 @@ def _differentiable(call: Call, before: Call, wanted: Sequence[Place]) -> Call:
         return before
     environment = Bodies(before.environment, stopped)
     again = Call(before.op, inputs, {}, call.translation, environment)
-    again.outputs = call.translation.composed(again)
+    again.outputs = redrawn(call.translation.composed(again), before.outputs)
     return again
 
 

@@ -284,12 +284,25 @@ class ProgramDesc:
         return self.blocks[0]
 
     def find_var(self, block: BlockDesc, name: str) -> VarDesc | None:
-        """The variable that ``name`` denotes in a block: its own, or one of its ancestors'."""
-        while name not in block.vars:
-            if block.parent_idx < 0:
-                return None
-            block = self.blocks[block.parent_idx]
-        return block.vars[name]
+        """The variable that ``name`` denotes in a block, None if it denotes none."""
+        owner = self.owner_of(block, name)
+        return None if owner is None else owner.vars[name]
+
+    def owner_of(self, block: BlockDesc, name: str) -> BlockDesc | None:
+        """The block that declares a name: the given one, or one whose variables it sees.
+
+        A block of gradients sees those of its forward block before those of its parent.
+        """
+        waiting, seen = [block.idx], set[int]()
+        while waiting:
+            index = waiting.pop()
+            one = self.blocks[index]
+            if name in one.vars:
+                return one
+            seen.add(index)
+            around = (one.parent_idx, one.forward_block_idx)
+            waiting += [i for i in around if i >= 0 and i not in seen]
+        return None
 
 
 # Reading ---------------------------------------------------------------------------------------

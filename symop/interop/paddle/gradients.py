@@ -10,9 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import symop as so
+from symop.graph.nodes import Node, topological
 from symop.graph.rewriting import substitute
+from symop.interop.paddle.arrays import leaves, rebuilt
 from symop.interop.paddle.operators import GRAD, find
 from symop.interop.paddle.values import data_of, is_floating, with_data
+from symop.lowering.steps import random_keys
 from symop.symbol.symbol import Symbol
 
 Slots = dict[str, list[Any]]
@@ -102,6 +105,40 @@ def by_outputs(results: Sequence[Symbol], computed: Slots, declared: Slots) -> l
     }
     nodes = substitute([one.node for one in results], images)
     return [Symbol([node], one.also) for node, one in zip(nodes, results, strict=True)]
+
+
+def redrawn(outputs: Slots, like: Slots) -> Slots:
+    """Returns the outputs of a composition with the random numbers that an earlier one draws.
+
+    Args:
+        outputs: what the composition computes.
+        like: what the earlier one computes.
+    """
+    found = _symbols(outputs)
+    keys = _keys(found)
+    earlier = _keys(_symbols(like)) if keys else {}
+    new = [one for one in keys if one not in earlier]
+    old = [one for one in earlier if one not in keys]
+    if not new or len(new) != len(old):
+        return outputs
+    nodes = substitute([one.node for one in found], dict(zip(new, old, strict=True)))
+    images = {one.node: Symbol([node], one.also) for node, one in zip(nodes, found, strict=True)}
+    return {slot: [_imaged(one, images) for one in values] for slot, values in outputs.items()}
+
+
+def _symbols(slots: Slots) -> list[Symbol]:
+    found = (leaf for values in slots.values() for one in values for leaf in leaves(one))
+    return [leaf for leaf in found if isinstance(leaf, Symbol)]
+
+
+def _keys(values: Sequence[Symbol]) -> dict[Node, None]:
+    """Returns the random keys that values depend on, in the order in which they were made."""
+    return dict.fromkeys(random_keys(topological([one.node for one in values])))
+
+
+def _imaged(value: Any, images: Mapping[Node, Symbol]) -> Any:
+    parts = leaves(value)
+    return rebuilt(value, [images[one.node] if isinstance(one, Symbol) else one for one in parts])
 
 
 def _is_shaped_alike(computed: Sequence[Any], index: int, declared: Any) -> bool:

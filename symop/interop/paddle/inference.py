@@ -113,7 +113,7 @@ def _takes_array(inputs: Mapping[str, Sequence[VarDesc]]) -> bool:
 
 
 def _as(kind: VarKind, variable: VarDesc) -> Inferred:
-    return Inferred(kind, variable.dtype, variable.shape or (), 0)
+    return Inferred(kind, variable.dtype, variable.shape or (), variable.lod_level)
 
 
 def _same_arrays(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
@@ -132,7 +132,7 @@ def _length(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, In
 
 
 def _joined(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
-    element = _as(VarKind.LOD_TENSOR, inputs["X"][0])
+    element = _as(VarKind.LOD_TENSOR, inputs["X"][0])._replace(lod_level=0)
     shape, axis = list(element.shape), op.attrs.get("axis", 0)
     if op.attrs.get("use_stack"):
         shape.insert(axis, -1)
@@ -152,19 +152,63 @@ def _sequences(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str,
     return {op.output("Out")[0]: _as(VarKind.LOD_TENSOR, inputs["X"][0])._replace(lod_level=1)}
 
 
-_ARRAYS = {
+def _slices(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    """The elements of an array that holds a time step of all sequences each."""
+    found = _as(VarKind.LOD_TENSOR_ARRAY, inputs["X"][0])
+    return {op.output("Out")[0]: found._replace(lod_level=max(found.lod_level - 1, 0))}
+
+
+def _rows(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred] | None:
+    """Rows of ``X`` for each sequence of ``Y``, or some rows of each sequence of ``X``.
+
+    The numbers of rows and of sequences of two samples do not fit each other.
+    """
+    (x,) = inputs["X"]
+    if op.type == "sequence_expand" and x.lod_level:
+        return None
+    shape = (-1, *(x.shape or ())[1:])
+    return {op.output("Out")[0]: Inferred(VarKind.LOD_TENSOR, x.dtype, shape, 1)}
+
+
+def _kept_sentences(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    (words,), (best,) = inputs["pre_ids"], inputs["pre_scores"]
+    types = {
+        "selected_ids": Inferred(VarKind.LOD_TENSOR, words.dtype, (-1, 1), 2),
+        "selected_scores": Inferred(VarKind.LOD_TENSOR, best.dtype, (-1, 1), 2),
+        "parent_idx": Inferred(VarKind.LOD_TENSOR, np.dtype(np.int32), (-1,), 0),
+    }
+    return {op.output(slot)[0]: one for slot, one in types.items() if op.output(slot)}
+
+
+def _sentences(op: OpDesc, inputs: Mapping[str, Sequence[VarDesc]]) -> dict[str, Inferred]:
+    slots = {"SentenceIds": "Ids", "SentenceScores": "Scores"}
+    return {
+        op.output(slot)[0]: Inferred(VarKind.LOD_TENSOR, inputs[source][0].dtype, (-1, 1), 2)
+        for slot, source in slots.items()
+    }
+
+
+_ARRAYS: dict[str, Callable[..., dict[str, Inferred] | None]] = {
     "write_to_array": _same_arrays,
     "read_from_array": _element,
     "lod_array_length": _length,
     "tensor_array_to_tensor": _joined,
     "lod_rank_table": lambda op, inputs: {},
     "max_sequence_len": _length,
-    "lod_tensor_to_array": _same_arrays,
+    "lod_tensor_to_array": _slices,
     "array_to_lod_tensor": _sequences,
     "shrink_rnn_memory": _same,
     "reorder_lod_tensor_by_rank": _same,
+    "beam_search": _kept_sentences,
+    "beam_search_decode": _sentences,
+    "sequence_expand": _rows,
+    "sequence_expand_as": _rows,
+    "sequence_slice": _rows,
 }
-"""Types of the outputs of operators of tensor arrays, and of sequences by their lengths."""
+"""Types of the outputs of operators of tensor arrays, and of sequences by their lengths.
+
+A rule returns None where the types follow from translating the call.
+"""
 
 
 _TENSORS_OF_LENGTHS = (

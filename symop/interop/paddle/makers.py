@@ -40,6 +40,7 @@ _LINES = {
     "batch_norm": "X Scale Bias SavedMean SavedVariance ^Y -> X Scale Bias",
     "layer_norm": "X Mean Variance Scale Bias ^Y -> X Scale Bias",
     "dropout": "Mask ^Out -> X",
+    "sigmoid_cross_entropy_with_logits": "X Label ^Out -> X",
     "softmax_with_cross_entropy": "Label Softmax ^Loss -> Logits",
     "cross_entropy": "X Label ^Y -> X",
     "cross_entropy2": "Label MatchX XShape ^Y -> X",
@@ -174,6 +175,18 @@ def gradient_ops(
     for one in found:
         _without(one, barred)
     return [one for one in found if any(name != EMPTY for name in one.output_arg_names)]
+
+
+def gradient_reads(op: OpDesc) -> set[str]:
+    """Returns the variables of a call that its gradient operators read.
+
+    The gradient of a call that runs a block reads what the block itself keeps.
+    """
+    if op.blocks() or is_counter(op) or not has_gradient(op.type):
+        return set()
+    known = {*op.input_arg_names, *op.output_arg_names}
+    made = gradient_ops(op, lambda name: name + GRAD, lambda name: name + GRAD, ())
+    return {name for one in made for name in one.input_arg_names if name in known}
 
 
 def _made(op: OpDesc, head: Head, named: Named, no_gradient: Collection[str]) -> OpDesc:

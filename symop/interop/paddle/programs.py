@@ -312,17 +312,15 @@ class Block:
         return self.program.variable(self.idx, name)
 
     def find_var(self, name: str) -> "Variable":
-        """Returns the variable that a name denotes: the block's, or that of an ancestor.
+        """Returns the variable that a name denotes: the block's, or that of a block around.
 
         Raises:
-            PaddleError: neither has one.
+            PaddleError: none has one.
         """
-        index = self.idx
-        while index >= 0:
-            if name in self.program.desc.blocks[index].vars:
-                return self.program.variable(index, name)
-            index = self.program.desc.blocks[index].parent_idx
-        raise PaddleError(f"block {self.idx}: a variable must be declared, got {name!r}")
+        owner = self.program.desc.owner_of(self.desc, name)
+        if owner is None:
+            raise PaddleError(f"block {self.idx}: a variable must be declared, got {name!r}")
+        return self.program.variable(owner.idx, name)
 
     def all_parameters(self) -> list["Variable"]:
         """Returns the parameters."""

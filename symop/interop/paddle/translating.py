@@ -24,6 +24,7 @@ from symop.interop.paddle.gradients import (
     forward_type,
     is_head,
     order_of,
+    redrawn,
     suffix_of,
 )
 from symop.interop.paddle.operators import (
@@ -66,6 +67,7 @@ class Call:
         translation: the translation that it belongs to.
         environment: the values that its block can read; bodies of control flow read them.
         entries: for an operator that runs a sub-block, the values that the sub-block reads.
+        updates: for a branch that calls an optimizer, the new values of what this updates.
     """
 
     op: OpDesc
@@ -74,6 +76,7 @@ class Call:
     translation: "Translation"
     environment: Environment
     entries: dict[Place, Any] = field(default_factory=dict)
+    updates: dict[str, Any] = field(default_factory=dict)
 
 
 class Translation:
@@ -234,6 +237,8 @@ class _Derivation:
         op = before.op if before is not None else _as_forward(forward, call.op, self._known)
         environment = before.environment if before is not None else call.environment
         self._computed = translation.composed(Call(op, self._inputs, {}, translation, environment))
+        if before is not None:
+            self._computed = redrawn(self._computed, before.outputs)
 
     def _forward_inputs(self, forward: str, before: Call | None) -> Slots:
         """Returns the inputs of the forward call: as the gradient call declares, or as it had."""

@@ -21,8 +21,10 @@ from symop.interop.paddle.arrays import (
     is_packed,
     is_tensor_array,
     joined,
+    leaves,
     length,
     read,
+    rebuilt,
     stacked,
     to_capacity,
     written,
@@ -34,16 +36,15 @@ from symop.interop.paddle.control import (
     bodies,
     entered,
     gradient,
-    leaves,
     merged,
     operators_in,
     persistables_written,
-    rebuilt,
     scalar,
     written_by,
     zeros_like,
 )
 from symop.interop.paddle.errors import PaddleError, UnknownValueError
+from symop.interop.paddle.framework import OpDesc, ProgramDesc
 from symop.interop.paddle.gradients import Slots
 from symop.interop.paddle.operators import GRAD, Values, operator
 from symop.interop.paddle.roles import has_own_loss
@@ -79,12 +80,8 @@ def conditional_block(
     environment = entered(call, "Cond", "Input", results="Out")
     condition = environment[call.op.input("Cond")[0]]
     holds: Any = scalar(condition) if is_scalar_condition else _are_filled(Input or Cond)
-    if isinstance(holds, bool):
-        if holds:
-            call.translation.run(sub_block, environment)
-        results = environment
-    else:
-        results = environment.child(_chosen(call, sub_block, environment, holds))
+    branch = _Branch(call, sub_block, environment)
+    results = branch.run_if(holds)
     return [results.get(name) for name in call.op.output("Out")], Scopes()
 
 
@@ -92,29 +89,80 @@ def _are_filled(values: Sequence[Any]) -> bool:
     return all(data_of(one).size for one in values if is_array(one))
 
 
-def _chosen(call: Call, block: int, environment: Bodies, holds: Any) -> dict[str, Any]:
-    """Returns the variables that a block writes if a condition holds that is not known yet."""
-    inside = written_by(call.translation.program, block)
-    names = [name for name in call.op.output("Out") if name in inside]
-    forms: dict[str, list[Any]] = {}
+class _Branch:
+    """A branch under translation, with the gradients and updates that it asks for itself.
 
-    def taken() -> list[Any]:
-        child = environment.child({})
-        call.translation.run(block, child)
-        for name in names:
-            forms[name] = merged([child[name], environment.get(name)])
-        return [symbolic(leaf) for after, _ in forms.values() for leaf in leaves(after)]
+    An optimizer that a branch calls puts these into a block which runs after the branch and reads
+    what the branch computed. Both blocks are one branch of the graph; the updates wait in the call
+    for ``conditional_block_grad``.
+    """
 
-    def left() -> list[Any]:
-        return [symbolic(leaf) for _, before in forms.values() for leaf in leaves(before)]
+    def __init__(self, call: Call, block: int, environment: Bodies) -> None:
+        """Finds the variables that the blocks write."""
+        program = call.translation.program
+        self._call = call
+        self._block = block
+        self._environment = environment
+        self._gradients = _own_gradients(program, call.op)
+        inside = written_by(program, block)
+        self._written = [name for name in call.op.output("Out") if name in inside]
+        self._updated = (
+            [] if self._gradients is None else persistables_written(program, self._gradients)
+        )
 
-    if not names:
-        return {}
-    supply = iter(so.cond(holds, taken, left))
-    return {
-        name: rebuilt(after, [next(supply) for _ in leaves(after)])
-        for name, (after, _) in forms.items()
-    }
+    def run_if(self, holds: Any) -> Mapping[str, Any]:
+        """Returns the variables after the branch, which runs if a condition holds."""
+        if holds is False:
+            return self._environment
+        values = self._values() if holds is True else self._chosen(holds)
+        count = len(self._written)
+        self._call.updates = dict(zip(self._updated, values[count:], strict=True))
+        return self._environment.child(dict(zip(self._written, values[:count], strict=True)))
+
+    def _values(self) -> list[Any]:
+        """Returns the variables that the blocks write, after a run.
+
+        Gradients that the branch asks for itself find their calls by the values around it.
+        """
+        is_own = self._gradients is not None
+        inside = bodies(self._call.environment if is_own else self._environment)
+        self._call.translation.run(self._block, inside)
+        values = [inside[name] for name in self._written]
+        if self._gradients is not None:
+            self._call.translation.run(self._gradients, inside)
+        return values + [inside[name] for name in self._updated]
+
+    def _chosen(self, holds: Any) -> list[Any]:
+        """Returns these variables if a condition holds that is not known yet."""
+        names = [*self._written, *self._updated]
+        forms: list[list[Any]] = []
+
+        def taken() -> list[Any]:
+            before = map(self._environment.get, names)
+            forms[:] = map(merged, zip(self._values(), before, strict=True))
+            return [symbolic(leaf) for after, _ in forms for leaf in leaves(after)]
+
+        def left() -> list[Any]:
+            return [symbolic(leaf) for _, before in forms for leaf in leaves(before)]
+
+        supply = iter(so.cond(holds, taken, left) if names else ())
+        return [rebuilt(after, [next(supply) for _ in leaves(after)]) for after, _ in forms]
+
+
+def _own_gradients(program: ProgramDesc, branch: OpDesc) -> int | None:
+    """Returns the block of the gradients that a branch asks for itself; None if it does not."""
+    scopes = branch.output("Scope")
+    for op in (op for block in program.blocks for op in block.ops):
+        is_gradient = op.type == "conditional_block_grad" and op.input("Scope") == scopes
+        if scopes and is_gradient and _are_own(program, op.attrs["sub_block"]):
+            return int(op.attrs["sub_block"])
+    return None
+
+
+def _are_own(program: ProgramDesc, gradients: int) -> bool:
+    """Returns whether a block of gradients begins with those of a loss, or has updates."""
+    ops = program.blocks[gradients].ops
+    return has_own_loss(ops) or any("ParamOut" in op.outputs for op in ops)
 
 
 @operator(
@@ -136,13 +184,10 @@ def conditional_block_gradient(
 ) -> Slots:
     """Returns the gradients of ``conditional_block``, derived from its composition.
 
-    An optimizer that a branch calls puts its updates into the block of the gradients. The variables
-    around it then get their new values, and nothing reads the gradients of the operator.
+    Where the branch itself asks for gradients, variables around it get their new values, and
+    nothing reads the gradients of the operator.
     """
-    names = persistables_written(call.translation.program, sub_block)
-    if not names and has_own_loss(call.translation.program.blocks[sub_block].ops):
-        return {}
-    if not names:
+    if not _are_own(call.translation.program, sub_block):
         return gradient(call, "conditional_block", "Scope", "Out")
     before = call.translation.forward_call("conditional_block", {"Scope": [Scope]})
     if before is None:
@@ -150,36 +195,8 @@ def conditional_block_gradient(
             "conditional_block_grad: the program must contain the call of conditional_block, got "
             "none"
         )
-    values = before.inputs.get("Input") or Cond
-    holds = scalar(Cond[0]) if is_scalar_condition else _are_filled(values)
-    call.environment.update(_updated(call, before, sub_block, names, holds))
+    call.environment.update(before.updates)
     return {}
-
-
-def _updated(
-    call: Call, before: Call, block: int, names: Sequence[str], holds: Any
-) -> dict[str, Any]:
-    """Returns the variables that a block of gradients updates, if a condition holds.
-
-    The gradients read what the branch computed, so its operators are in both branches of the graph.
-    """
-    branch = before.op.attrs["sub_block"]
-    ops = call.translation.program.blocks[branch].ops
-
-    def taken() -> list[Any]:
-        inside = bodies(before.environment)
-        call.translation.run(branch, inside)
-        made = {name for op in ops for name in op.output_arg_names}
-        now = bodies(call.environment).child({name: inside.get(name) for name in made})
-        call.translation.run(block, now)
-        return [symbolic(data_of(now[name])) for name in names]
-
-    def left() -> list[Any]:
-        return [symbolic(data_of(call.environment[name])) for name in names]
-
-    if isinstance(holds, bool):
-        return dict(zip(names, taken(), strict=True)) if holds else {}
-    return dict(zip(names, so.cond(holds, taken, left), strict=True))
 
 
 @operator(ragged=True)
@@ -300,7 +317,17 @@ class _Loop:
             UnknownValueError: whether there is another step depends on what is fed.
             SymopError: there are too many steps; it is ``error``.
         """
-        result = self._environment.child({})
+        try:
+            return self._steps(self._environment.child({}), error)
+        except UnknownValueError:
+            return self._steps(self._environment.child(self._plain()), error)
+
+    def _plain(self) -> dict[str, Any]:
+        """Returns the lists of values as they are, constants among them, without gradients."""
+        given = zip(self._call.op.input("X"), self._call.inputs.get("X", ()), strict=True)
+        return {name: value for name, value in given if isinstance(value, Elements)}
+
+    def _steps(self, result: Bodies, error: SymopError) -> Mapping[str, Any]:
         for _ in range(MAX_UNROLLED):
             condition = result[self._condition]
             if not is_constant(condition) and not isinstance(error, UnknownValueError):

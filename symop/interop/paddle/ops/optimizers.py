@@ -11,7 +11,11 @@ from typing import Any, TypeVar
 import symop as so
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
-from symop.interop.paddle.ops.versions import corrects_lamb, scales_epsilon
+from symop.interop.paddle.ops.versions import (
+    adadelta_reads_new_average,
+    corrects_lamb,
+    scales_epsilon,
+)
 
 _MIXED = "multi_precision use_global_beta_pow min_row_size_to_use_multithread only_tensor_type"
 
@@ -302,11 +306,14 @@ def adadelta(
     *,
     rho: float = 0.95,
     epsilon: float = 1e-6,
+    call: Any,
 ) -> Any:
     grad = _dense(Grad)
     squares = _average(AvgSquaredGrad, so.square(grad), rho)
     step = so.sqrt((AvgSquaredUpdate + epsilon) / (squares + epsilon)) * grad
     updates = _average(AvgSquaredUpdate, so.square(step), rho)
+    if adadelta_reads_new_average(call):
+        step = so.sqrt((updates + epsilon) / (squares + epsilon)) * grad
     scaled = step if LearningRate is None else _rate(LearningRate) * step
     return _moved(Param, scaled), squares, updates
 

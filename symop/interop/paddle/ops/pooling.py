@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,64 @@ _COUNTS_WINDOW = 2_000_000
 """Before this release an inclusive average always divides by the size of the window."""
 
 
+class _Windows(NamedTuple):
+    """Where a pooling looks.
+
+    Attributes:
+        lengths: the lengths of the input.
+        kernel: the lengths of a window.
+        strides: the steps from one window to the next.
+        padding: the padding that counts if an average is inclusive.
+        reach: the padding over which windows extend.
+        layout: the order of the input's axes.
+    """
+
+    lengths: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: Pairs
+    reach: Pairs
+    layout: str
+
+    def arguments(self) -> dict[str, Any]:
+        """Returns the attributes of the catalogue's pooling."""
+        return {
+            "kernel": self.kernel,
+            "stride": self.strides,
+            "padding": self.reach,
+            "layout": self.layout,
+        }
+
+
+def _windows(
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str = "EXPLICIT",
+    *,
+    ceil_mode: bool = False,
+    data_format: str = "NCHW",
+) -> _Windows:
+    """Returns the windows that a call describes; ``ceil_mode`` lets the last one extend further."""
+    lengths = spatial_lengths(x, data_format)
+    padding = padding_pairs("pool2d", paddings, padding_algorithm, lengths, kernel, strides)
+    reach = _extended(lengths, kernel, strides, padding) if ceil_mode else padding
+    layout = layout_of(data_format, x.ndim)
+    return _Windows(lengths, tuple(kernel), tuple(strides), padding, reach, layout)
+
+
+def _extended(
+    lengths: Sequence[int], kernel: Sequence[int], strides: Sequence[int], pairs: Pairs
+) -> Pairs:
+    """Returns the padding with which the last window fits, so that the output rounds up."""
+    wider = []
+    for n, k, stride, (before, after) in zip(lengths, kernel, strides, pairs, strict=True):
+        windows = -(-(n + before + after - k) // stride) + 1
+        wider.append((before, (windows - 1) * stride + k - n - before))
+    return tuple((before, max(after, 0)) for before, after in wider)
+
+
 def _pooling(count: int, name: str, layout: str) -> None:
     """Defines pooling over a number of spatial axes."""
 
@@ -43,100 +101,71 @@ def _pooling(count: int, name: str, layout: str) -> None:
         padding_algorithm: str = "EXPLICIT",
         call: Any,
     ) -> Any:
-        return _pooled(
+        largest = _is_largest(pooling_type)
+        if global_pooling or (adaptive and all(one == 1 for one in ksize)):
+            return _whole(X, largest, data_format)
+        if adaptive:
+            shrunk = so.adaptive_max_pooling if largest else so.adaptive_average_pooling
+            return shrunk(X, output_size=tuple(ksize), layout=layout_of(data_format, X.ndim))
+        windows = _windows(
             X,
-            pooling_type,
             ksize,
-            global_pooling,
             strides,
             paddings,
-            exclusive,
-            adaptive,
-            ceil_mode,
-            data_format,
             padding_algorithm,
-            call,
+            ceil_mode=ceil_mode,
+            data_format=data_format,
         )
+        return _pooled(X, windows, largest, exclusive, version_of(call))
 
 
 _pooling(2, "pool2d", "NCHW")
 _pooling(3, "pool3d", "NCDHW")
 
 
-def _pooled(
-    X: Any,
-    pooling_type: str,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    exclusive: bool,
-    adaptive: bool,
-    ceil_mode: bool,
-    data_format: str,
-    padding_algorithm: str,
-    call: Any,
-) -> Any:
+def _is_largest(pooling_type: str) -> bool:
+    """Returns whether the largest entry is wanted, not the average.
+
+    Raises:
+        PaddleError: ``pooling_type`` names neither.
+    """
     if pooling_type not in ("max", "avg"):
         raise PaddleError(f"pool2d: pooling_type must be 'max' or 'avg', got {pooling_type!r}")
-    largest = pooling_type == "max"
-    layout, lengths = layout_of(data_format, X.ndim), spatial_lengths(X, data_format)
-    if global_pooling or (adaptive and all(one == 1 for one in ksize)):
-        function = so.max if largest else so.mean
-        axes = tuple(range(1, X.ndim - 1) if channels_last(data_format) else range(2, X.ndim))
-        return function(X, axis=axes, keepdims=True)
-    if adaptive:
-        shrunk = so.adaptive_max_pooling if largest else so.adaptive_average_pooling
-        return shrunk(X, output_size=tuple(ksize), layout=layout)
-    pairs = padding_pairs("pool2d", paddings, padding_algorithm, lengths, ksize, strides)
-    wider = _extended(lengths, ksize, strides, pairs) if ceil_mode else pairs
-    window = {"kernel": tuple(ksize), "stride": tuple(strides), "padding": wider, "layout": layout}
-    if largest:
-        return so.max_pooling(X, **window)
-    if not ceil_mode:
-        return so.average_pooling(X, count_include_pad=not exclusive, **window)
-    whole = not exclusive and version_of(call) < _COUNTS_WINDOW
-    divisors = _counts(lengths, ksize, strides, pairs, wider, exclusive, whole)
-    shape = (1, *divisors.shape, 1) if channels_last(data_format) else (1, 1, *divisors.shape)
-    scale = (math.prod(ksize) / divisors).reshape(shape).astype(X.dtype)
-    return so.average_pooling(X, count_include_pad=True, **window) * scale
+    return pooling_type == "max"
 
 
-def _extended(
-    lengths: Sequence[int], kernel: Sequence[int], strides: Sequence[int], pairs: Pairs
-) -> Pairs:
-    """Returns the padding with which the last window fits, so that the output rounds up."""
-    wider = []
-    for n, k, stride, (before, after) in zip(lengths, kernel, strides, pairs, strict=True):
-        windows = -(-(n + before + after - k) // stride) + 1
-        wider.append((before, (windows - 1) * stride + k - n - before))
-    return tuple((before, max(after, 0)) for before, after in wider)
+def _whole(x: Any, largest: bool, data_format: str) -> Any:
+    """Returns the largest entry or the average of each channel."""
+    axes = tuple(range(1, x.ndim - 1) if channels_last(data_format) else range(2, x.ndim))
+    return (so.max if largest else so.mean)(x, axis=axes, keepdims=True)
 
 
-def _counts(
-    lengths: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    pairs: Pairs,
-    wider: Pairs,
-    exclusive: bool,
-    whole: bool,
-) -> np.ndarray:
-    """Returns the number of entries by which the sum of each window is divided.
+def _pooled(x: Any, windows: _Windows, largest: bool, exclusive: bool, version: int) -> Any:
+    """Returns the largest entries or the averages of windows.
 
     Args:
-        lengths: the lengths of the input.
-        kernel: the lengths of the window.
-        strides: the steps of the window.
-        pairs: the padding that counts if the average is inclusive.
-        wider: the padding over which windows extend.
-        exclusive: whether padding does not count.
-        whole: whether all entries of a window count.
+        x: the input.
+        windows: the windows.
+        largest: whether the largest entries are wanted.
+        exclusive: whether padding does not count in averages.
+        version: the release that wrote the program.
     """
+    if largest:
+        return so.max_pooling(x, **windows.arguments())
+    if windows.reach == windows.padding:
+        return so.average_pooling(x, count_include_pad=not exclusive, **windows.arguments())
+    divisors = _divisors(windows, exclusive, version)
+    last = channels_last(windows.layout)
+    shape = (1, *divisors.shape, 1) if last else (1, 1, *divisors.shape)
+    scale = (math.prod(windows.kernel) / divisors).reshape(shape).astype(x.dtype)
+    return so.average_pooling(x, count_include_pad=True, **windows.arguments()) * scale
+
+
+def _divisors(windows: _Windows, exclusive: bool, version: int) -> np.ndarray:
+    """Returns the number of entries by which the sum of each window is divided."""
+    whole = not exclusive and version < _COUNTS_WINDOW
     counts = np.ones(())
-    for n, k, stride, (before, after), (_, reach) in zip(
-        lengths, kernel, strides, pairs, wider, strict=True
-    ):
+    for n, k, stride, (before, after), (_, reach) in zip(*windows[:5], strict=True):
         starts = np.arange((n + before + reach - k) // stride + 1) * stride - before
         low, high = (0, n) if exclusive else (-before, n + after)
         inside = np.minimum(starts + k, high) - np.maximum(starts, low)
@@ -178,32 +207,60 @@ def _largest(
     lengths = tuple(X.shape[2:])
     if adaptive and not global_pooling:
         out = so.adaptive_max_pooling(X, output_size=tuple(ksize))
-        return out, None
-    kernel = lengths if global_pooling else tuple(ksize)
-    pairs = tuple((0, 0) if global_pooling else (one, one) for one in paddings)
-    wider = _extended(lengths, kernel, strides, pairs) if ceil_mode else pairs
-    out = so.max_pooling(X, kernel=kernel, stride=tuple(strides), padding=wider)
-    return out, _places(X, kernel, tuple(strides), wider, out.shape)
+        return out, _places(X, [_adaptive(*one) for one in zip(lengths, ksize, strict=True)])
+    if global_pooling:
+        ksize, paddings = lengths, [0] * len(lengths)
+    windows = _windows(X, ksize, strides, paddings, ceil_mode=ceil_mode)
+    out = so.max_pooling(X, **windows.arguments())
+    return out, _places(X, _positions(windows, out.shape[2:]))
 
 
-def _places(
-    x: Any, kernel: Sequence[int], strides: Sequence[int], pairs: Pairs, shape: Sequence[int]
-) -> Any:
-    """Returns where the largest entry of each window is, among the entries of its channel."""
-    lengths = tuple(x.shape[2:])
-    ids = np.arange(math.prod(lengths), dtype=np.int32).reshape(1, 1, *lengths)
-    widths = [(0, 0), (0, 0), *pairs]
-    padded = np.pad(ids, widths, constant_values=-1)
-    outer = np.indices(shape[2:])
-    inner = np.indices(kernel).reshape(len(kernel), -1)
-    at = [outer[i][..., None] * strides[i] + inner[i] for i in range(len(kernel))]
-    windows = padded[(0, 0, *at)]
+def _adaptive(length: int, count: int) -> np.ndarray:
+    """Returns the positions in adaptive windows along one axis, -1 beyond the end of a window."""
+    starts = np.arange(count) * length // count
+    ends = -(-np.arange(1, count + 1) * length // count)
+    positions = starts[:, None] + np.arange((ends - starts).max())
+    return np.where(positions < ends[:, None], positions, -1)
+
+
+def _positions(windows: _Windows, counts: Sequence[int]) -> list[np.ndarray]:
+    """Returns the positions in windows along each axis, -1 in the padding."""
+    found = []
+    for n, k, stride, (before, _), count in zip(
+        windows.lengths, windows.kernel, windows.strides, windows.reach, counts, strict=True
+    ):
+        at = np.arange(count)[:, None] * stride - before + np.arange(k)
+        found.append(np.where(at < n, np.maximum(at, -1), -1))
+    return found
+
+
+def _places(x: Any, positions: Sequence[np.ndarray]) -> Any:
+    """Returns where the largest entry of each window is, among the entries of its channel.
+
+    Args:
+        x: the input.
+        positions: along each axis the positions in each window; -1 where there is none.
+    """
+    windows = _entries(positions, x.shape[2:])
     flat = so.reshape(x, shape=(*x.shape[:2], -1))
     taken = so.take(flat, np.maximum(windows, 0), axis=2)
     kept = so.where(windows >= 0, taken, -np.inf)
     best = so.expand_dims(so.argmax(kept, axis=-1), axis=-1)
     every = so.broadcast_to(windows[None, None], shape=(*x.shape[:2], *windows.shape))
     return so.squeeze(so.take_along_axis(every, best, axis=-1), axis=-1)
+
+
+def _entries(positions: Sequence[np.ndarray], lengths: Sequence[int]) -> np.ndarray:
+    """Returns the numbers of the entries in each window, which are along the last axis."""
+    count = len(positions)
+    ids, inside = np.zeros((1,) * (2 * count), np.int32), np.ones((1,) * (2 * count), bool)
+    for i, (at, n) in enumerate(zip(positions, lengths, strict=True)):
+        shape = [1] * (2 * count)
+        shape[i], shape[count + i] = at.shape
+        ids = ids * n + np.maximum(at, 0).reshape(shape).astype(np.int32)
+        inside = inside & (at >= 0).reshape(shape)
+    numbers = np.where(inside, ids, np.int32(-1))
+    return numbers.reshape(*numbers.shape[:count], -1)
 
 
 @operator(no_gradient="Indices")
@@ -244,5 +301,6 @@ def _parts(x: Any, count: int, pooling_type: str, call: Any) -> Any:
     """Returns an image pooled into ``count`` parts along each axis, flattened."""
     kernel = [-(-n // count) for n in x.shape[2:]]
     pads = [(k * count - n + 1) // 2 for n, k in zip(x.shape[2:], kernel, strict=True)]
-    window = (kernel, False, kernel, pads, True, False, False, "NCHW", "EXPLICIT")
-    return so.reshape(_pooled(x, pooling_type, *window, call), shape=(x.shape[0], -1))
+    windows = _windows(x, kernel, kernel, pads)
+    out = _pooled(x, windows, _is_largest(pooling_type), True, version_of(call))
+    return so.reshape(out, shape=(x.shape[0], -1))

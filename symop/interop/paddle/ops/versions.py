@@ -6,8 +6,8 @@ import symop as so
 
 _SCALARS = 2_005_000
 """The first release whose scalars have no axis."""
-_ADAM = 2_000_000
-"""The first release whose Adam scales epsilon by the second moment's correction."""
+_SECOND = 2_000_000
+"""The first release whose optimizers compute what they do in Paddle 2."""
 
 
 def version_of(call: Any) -> int:
@@ -28,9 +28,18 @@ def scalar(call: Any, value: Any) -> Any:
 
 def corrects_lamb(call: Any) -> bool:
     """Returns whether LAMB corrects its averages for their start at zero."""
-    return version_of(call) >= _ADAM
+    return version_of(call) >= _SECOND
+
+
+def adadelta_reads_new_average(call: Any) -> bool:
+    """Returns whether Adadelta's step reads the average of squared steps after its update.
+
+    Paddle 1.8 updates the average in place before it computes the step.
+    """
+    names = [call.op.input("AvgSquaredUpdate"), call.op.output("AvgSquaredUpdateOut")]
+    return version_of(call) < _SECOND and names[0] == names[1]
 
 
 def scales_epsilon(call: Any) -> bool:
     """Returns whether Adam adds ``epsilon * sqrt(1 - beta2^t)`` to the root."""
-    return version_of(call) >= _ADAM
+    return version_of(call) >= _SECOND

@@ -2,6 +2,8 @@
 
 from typing import NoReturn
 
+from symop.interop.paddle.operators import find
+
 _INSTEAD = {
     "dygraph": "symop's eager arrays, symop.nd, with autograd.record() and backward()",
     "in_dygraph_mode": "programs alone; eager arrays are symop.nd",
@@ -43,6 +45,9 @@ def raise_missing(module: str, name: str) -> NoReturn:
     Raises:
         AttributeError: always; the message says what to use instead.
     """
-    if name.startswith("__") or name not in _INSTEAD:
+    instead = _INSTEAD.get(name)
+    if instead is None and find(name) is not None:
+        instead = f"current_block().append_op({name!r}, inputs, outputs, attrs) of a program"
+    if instead is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    raise AttributeError(f"{module}.{name} is not here: use {_INSTEAD[name]}")
+    raise AttributeError(f"{module}.{name} is not here: use {instead}")

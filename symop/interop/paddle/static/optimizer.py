@@ -13,7 +13,7 @@ from symop.interop.paddle.guards import (
     role_guard,
 )
 from symop.interop.paddle.programs import Block, Program, Slots, Variable
-from symop.interop.paddle.roles import OPTIMIZE
+from symop.interop.paddle.roles import OPTIMIZE, SCHEDULE
 from symop.interop.paddle.static.clip import Clip
 from symop.interop.paddle.static.initializer import Constant
 from symop.interop.paddle.static.parameters import create_global_var, initialize
@@ -148,11 +148,15 @@ class Optimizer:
             pairs = [self._regularized(one, grad, block) for one, grad in pairs]
             root = block.program.global_block()
             kept = [self._states_of(one, root) for one, _ in pairs]
-            rate = self._rate(block.program) if self.takes_rate else None
-            return [
+            rate = self._rate(block.program)
+            updates = [
                 self._update(one, grad, states, rate, block)
                 for (one, grad), states in zip(pairs, kept, strict=True)
             ]
+            for (one, grad), states in zip(pairs, kept, strict=True):
+                with role_guard(block.program, OPTIMIZE, (one.name, grad.name)):
+                    self._finish(states, block)
+            return updates
 
     def apply_optimize(
         self, loss: Variable, startup_program: Program, params_grads: Pairs
@@ -203,8 +207,14 @@ class Optimizer:
         return self._rates[id(program)]
 
     def _rate_of(self, parameter: Variable, rate: Variable) -> Variable:
+        """Returns the learning rate of a parameter, which may have a factor or one of its own."""
         factor = parameter.training.optimize_attr["learning_rate"]
-        return rate if factor == 1.0 else rate * factor
+        if isinstance(factor, Variable):
+            return factor
+        if factor == 1.0:
+            return rate
+        with role_guard(rate.program, SCHEDULE | OPTIMIZE):
+            return rate * factor
 
     def _state(self, parameter: Variable, state: State, block: Block) -> Variable:
         name = unique_name.generate(f"{parameter.name}_{state.name}")
@@ -221,12 +231,12 @@ class Optimizer:
         parameter: Variable,
         gradient: Variable,
         kept: Mapping[str, Variable],
-        rate: Variable | None,
+        rate: Variable,
         block: Block,
     ) -> OpDesc:
         with role_guard(block.program, OPTIMIZE, (parameter.name, gradient.name)):
             inputs: dict[str, Any] = {"Param": parameter, "Grad": gradient, **kept}
-            if rate is not None:
+            if self.takes_rate:
                 inputs["LearningRate"] = self._rate_of(parameter, rate)
             outputs: Slots = {
                 "ParamOut": parameter,
@@ -237,6 +247,9 @@ class Optimizer:
                 },
             }
             return block.append_op(self.type, inputs, outputs, self.attributes(parameter))
+
+    def _finish(self, kept: Mapping[str, Variable], block: Block) -> None:
+        """Appends what follows all updates, for the variables that are kept of one parameter."""
 
 
 class SGD(Optimizer):
@@ -371,19 +384,9 @@ class Adamax(Optimizer):
         power = State("beta1_pow_acc", "Beta1Pow", value=beta1, scalar=True, written=False)
         self.states = (State("moment", "Moment"), State("inf_norm", "InfNorm"), power)
 
-    def _update(
-        self,
-        parameter: Variable,
-        gradient: Variable,
-        kept: Mapping[str, Variable],
-        rate: Variable | None,
-        block: Block,
-    ) -> OpDesc:
-        found = super()._update(parameter, gradient, kept, rate, block)
+    def _finish(self, kept: Mapping[str, Variable], block: Block) -> None:
         power = kept["Beta1Pow"]
-        with role_guard(block.program, OPTIMIZE, (parameter.name, gradient.name)):
-            block.append_op("scale", {"X": power}, {"Out": power}, {"scale": self._attrs["beta1"]})
-        return found
+        block.append_op("scale", {"X": power}, {"Out": power}, {"scale": self._attrs["beta1"]})
 
 
 class Adagrad(Optimizer):
@@ -522,6 +525,8 @@ class Lamb(Adam):
             learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip, name
         )
         del self._attrs["lazy_mode"]
+        # Paddle 1.8 does not count steps: the powers keep their first values.
+        self.states = tuple(one._replace(written=not one.scalar) for one in self.states)
         self.decay, self.excluded = lamb_weight_decay, exclude_from_weight_decay_fn
 
     def attributes(self, parameter: Variable) -> Mapping[str, Any]:

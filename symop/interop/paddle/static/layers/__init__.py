@@ -146,6 +146,8 @@ from symop.interop.paddle.static.layers.schedules import (
     polynomial_decay,
 )
 from symop.interop.paddle.static.layers.sequences import (
+    beam_search,
+    beam_search_decode,
     dynamic_gru,
     dynamic_lstm,
     sequence_concat,
@@ -158,6 +160,7 @@ from symop.interop.paddle.static.layers.sequences import (
     sequence_pad,
     sequence_pool,
     sequence_reverse,
+    sequence_slice,
     sequence_softmax,
     sequence_unpad,
 )
@@ -227,6 +230,8 @@ __all__ = [
     "auc",
     "autoincreased_step_counter",
     "batch_norm",
+    "beam_search",
+    "beam_search_decode",
     "brelu",
     "case",
     "cast",
@@ -347,6 +352,7 @@ __all__ = [
     "sequence_pad",
     "sequence_pool",
     "sequence_reverse",
+    "sequence_slice",
     "sequence_softmax",
     "sequence_unpad",
     "shape",

@@ -13,6 +13,7 @@ from symop.interop.paddle.backward import append_gradient_of_branch, gradients_o
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import VarKind
 from symop.interop.paddle.guards import default_main_program
+from symop.interop.paddle.makers import gradient_reads
 from symop.interop.paddle.programs import Block, Slots, Variable, code_of, dtype_of
 from symop.interop.paddle.static.helper import Layer
 from symop.interop.paddle.static.layers.elementwise import equal, logical_and, logical_not
@@ -382,6 +383,7 @@ def while_loop(
     Layer("while_loop", name)
     if not loop_vars:
         raise PaddleError("while_loop: loop_vars must not be empty, got none")
+    loop_vars = jax.tree.map(_not_read_later, loop_vars)
     before = cond(*loop_vars)
     _require_condition("while_loop", before)
     with While(before, is_test).block():
@@ -397,6 +399,19 @@ def while_loop(
         _carry(jax.tree.leaves(after), jax.tree.leaves(list(loop_vars)))
         assign(now, before)
     return loop_vars
+
+
+def _not_read_later(variable: Any) -> Any:
+    """Returns a variable that a loop may overwrite.
+
+    It is a copy if the gradient of an operator before the loop reads the variable, since that
+    would be wrong after the loop.
+    """
+    if not isinstance(variable, Variable) or variable.type is not VarKind.LOD_TENSOR:
+        return variable
+    ops = default_main_program().current_block().ops
+    is_read = any(variable.name in gradient_reads(op) for op in ops)
+    return assign(variable) if is_read else variable
 
 
 def _carry(values: Sequence[Any], variables: Sequence[Variable]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from symop.interop.paddle.programs import Variable, code_of
+from symop.interop.paddle.programs import Slots, Variable, code_of
 from symop.interop.paddle.static.helper import Layer
 
 
@@ -67,6 +67,14 @@ def sequence_concat(input: list[Variable], name: str | None = None) -> Variable:
 def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
     """Reverses each sequence."""
     return Layer("sequence_reverse", name).call("sequence_reverse", {"X": x}, "Y")
+
+
+def sequence_slice(
+    input: Variable, offset: Variable, length: Variable, name: str | None = None
+) -> Variable:
+    """Returns a part of each sequence, by its first row and its number of rows."""
+    inputs: Slots = {"X": input, "Offset": offset, "Length": length}
+    return Layer("sequence_slice", name).call("sequence_slice", inputs)
 
 
 def sequence_expand(
@@ -165,3 +173,61 @@ def dynamic_gru(
     inputs = {"Input": input, "Weight": weight, "Bias": bias, "H0": h_0}
     outputs = "Hidden BatchGate BatchResetHiddenPrev BatchHidden"
     return layer.call("gru", inputs, outputs, attrs)
+
+
+def beam_search(
+    pre_ids: Variable,
+    pre_scores: Variable,
+    ids: Variable | None,
+    scores: Variable,
+    beam_size: int,
+    end_id: int,
+    level: int = 0,
+    is_accumulated: bool = True,
+    name: str | None = None,
+    return_parent_idx: bool = False,
+) -> tuple[Variable, ...]:
+    """Returns the best continuations of the sentences of a step, and their scores.
+
+    Args:
+        pre_ids: the last word of each sentence.
+        pre_scores: the score of each sentence.
+        ids: candidates for the next word; all words if None.
+        scores: the scores of the candidates.
+        beam_size: how many sentences are kept for each source.
+        end_id: the word that ends a sentence.
+        level: the level of sequences that groups sentences by their source.
+        is_accumulated: whether ``scores`` are those of whole sentences; otherwise they are
+            probabilities of words.
+        name: the name of the layer.
+        return_parent_idx: whether the row of the sentence that each continues is returned, too.
+    """
+    inputs: Slots = {"pre_ids": pre_ids, "pre_scores": pre_scores, "ids": ids, "scores": scores}
+    attrs = {
+        "level": level,
+        "beam_size": beam_size,
+        "end_id": end_id,
+        "is_accumulated": is_accumulated,
+    }
+    outputs = "selected_scores selected_ids parent_idx"
+    best, words, rows = Layer("beam_search", name).calls("beam_search", inputs, outputs, attrs)
+    return (words, best, rows) if return_parent_idx else (words, best)
+
+
+def beam_search_decode(
+    ids: Variable, scores: Variable, beam_size: int, end_id: int, name: str | None = None
+) -> tuple[Variable, Variable]:
+    """Returns whole sentences, and the scores of their words, of what each step kept.
+
+    Args:
+        ids: a tensor array of the words of each step.
+        scores: a tensor array of their scores.
+        beam_size: how many sentences were kept for each source.
+        end_id: the word that ends a sentence.
+        name: the name of the layer.
+    """
+    attrs = {"beam_size": beam_size, "end_id": end_id}
+    outputs = "SentenceIds SentenceScores"
+    layer = Layer("beam_search_decode", name)
+    words, best = layer.calls("beam_search_decode", {"Ids": ids, "Scores": scores}, outputs, attrs)
+    return words, best
