@@ -4,7 +4,7 @@ These layers differ in the entries that share a mean and a variance. With data r
 statistics are over whole axes, as groups of channels require, the kernel and gradient are the same.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -41,6 +41,11 @@ class Statistics(NamedTuple):
     axes: tuple[int, ...]
     gains: Shape
     features: Shape
+
+    def parted(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The axes of the statistics along which gamma and beta are constant, and the others."""
+        common = tuple(i for i in self.axes if self.gains[i] == 1)
+        return common, tuple(i for i in self.axes if i not in common)
 
 
 def ones_but(shape: Shape, axes: tuple[int, ...]) -> Shape:
@@ -113,31 +118,39 @@ def standardized_gradient(
     # With y = (x - mean) r, r = 1 / sqrt(variance + eps) and out = gamma y + beta over n entries:
     # d_gamma = sum(d_out y), d_beta = sum(d_out). With g = gamma d_out, d mean / d x = 1 / n and
     # d r / d x = -r^3 (x - mean) / n: d_x = r (g - sum(g) / n - y sum(g y) / n), plus the
-    # cotangents of mean and r themselves if a gradient uses them.
+    # cotangents of mean and r themselves if a gradient uses them. Where gamma is constant, both
+    # sums are over gamma times the sums for gamma and beta, so that data is summed only twice.
     (data, gamma, beta), (mean, rstd), (d_mean, d_rstd) = inputs, kept_, d_kept
     n = count(over.shape, over.axes)
     centered = cast(reshape(data, shape=over.shape), dtype=mean.dtype) - mean
     y = centered * rstd
     d = cast(reshape(d_out, shape=over.shape), dtype=mean.dtype)
-    g = d if gamma is None else d * reshape(gamma, shape=over.gains)
-    level = rstd * sum_over(g, axis=over.axes, keepdims=True)
-    slope = rstd * sum_over(g * y, axis=over.axes, keepdims=True)
+    common, rest = over.parted()
+    of_beta, of_gamma = _summed(d, common), _summed(d * y, common)
+    gain = 1.0 if gamma is None else reshape(gamma, shape=over.gains)
+    level = rstd * _summed(gain * of_beta, rest)
+    slope = rstd * _summed(gain * of_gamma, rest)
     if d_mean is not None:
         level = level - d_mean
     if d_rstd is not None:
         slope = slope + rstd * rstd * d_rstd
-    d_x = rstd * g - averaged(level, n) - y * averaged(slope, n)
+    d_x = rstd * (gain * d) - averaged(level, n) - y * averaged(slope, n)
     return {
         "data": unbroadcast(reshape(d_x, shape=data.shape), data),
-        "gamma": None if gamma is None else _over_examples(d * y, gamma, over),
-        "beta": None if beta is None else _over_examples(d, beta, over),
+        "gamma": None if gamma is None else _over_examples(of_gamma, gamma, over),
+        "beta": None if beta is None else _over_examples(of_beta, beta, over),
     }
 
 
+def _summed(x: Var, axes: tuple[int, ...]) -> Any:
+    return sum_over(x, axis=axes, keepdims=True) if axes else x
+
+
 def _over_examples(d: Var, like: Var, over: Statistics) -> Var | None:
-    """The cotangent of gamma or beta."""
-    others = tuple(i for i, n in enumerate(over.gains) if n == 1)
-    return unbroadcast(reshape(sum_over(d, axis=others), shape=like.shape), like)
+    """The cotangent of gamma or beta, from its sum over the axes that it shares with statistics."""
+    common, _ = over.parted()
+    others = tuple(i for i, n in enumerate(over.gains) if n == 1 and i not in common)
+    return unbroadcast(reshape(_summed(d, others), shape=like.shape), like)
 
 
 def standardized_reference(
