@@ -686,3 +686,27 @@ def test_a_variable_of_another_shape_is_seen():
     for size in (1, 1, 3):
         fluid.global_scope()["table"] = np.ones(size, np.float32)
         assert executor.run(feed=feed, fetch_list=[total])[0].item() == 2 + size
+
+
+@pytest.mark.parametrize("kind", ["group_norm", "instance_norm"])
+def test_normalization_by_groups_and_by_channels(kind):
+    image = np.random.default_rng(0).normal(size=(2, 4, 3, 3)).astype(np.float32)
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.scope_guard(scope), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 4, 3, 3])
+        more = {"groups": 2} if kind == "group_norm" else {}
+        y = getattr(fluid.layers, kind)(x, bias_attr=False, **more)
+        pairs = fluid.backward.append_backward(fluid.layers.mean(y * y))
+        executor = fluid.Executor()
+        executor.run(startup)
+        found, slope = executor.run(main, {"x": image}, [y, pairs[0][1]])
+    parts = image.reshape(2, 2 if more else 4, -1)
+    expected = (parts - parts.mean(-1, keepdims=True)) / np.sqrt(
+        parts.var(-1, keepdims=True) + 1e-5
+    )
+    expected = expected.reshape(image.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    # The mean of (gain y)^2 has the slope 2 mean(y^2) of a channel, divided among four channels.
+    slopes = (expected**2).mean((0, 2, 3)) / 2
+    np.testing.assert_allclose(slope, slopes, rtol=1e-4)
+    assert [one.name for one in main.all_parameters()] == [f"{kind}_0.w_0"]

@@ -293,6 +293,53 @@ def layer_norm(
     return layer.activated(found, act)
 
 
+def group_norm(
+    input: Variable,
+    groups: int,
+    epsilon: float = 1e-5,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    data_layout: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
+    """Normalizes each group of channels of each example; ``False`` leaves a parameter out."""
+    layer = Layer("group_norm", name)
+    inputs = _gains(layer, input, input.shape[1 if data_layout == "NCHW" else -1],
+                    param_attr, bias_attr)  # fmt: skip
+    attrs = {"epsilon": epsilon, "groups": groups, "data_layout": data_layout}
+    _, _, found = layer.calls("group_norm", inputs, "Mean Variance Y", attrs)
+    return layer.activated(found, act)
+
+
+def instance_norm(
+    input: Variable,
+    epsilon: float = 1e-5,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+) -> Variable:
+    """Normalizes each channel of each example; ``False`` leaves a parameter out."""
+    layer = Layer("instance_norm", name)
+    inputs = _gains(layer, input, input.shape[1], param_attr, bias_attr)
+    _, _, found = layer.calls(
+        "instance_norm", inputs, "SavedMean SavedVariance Y", {"epsilon": epsilon}
+    )
+    return found
+
+
+def _gains(
+    layer: Layer, x: Variable, channels: int, param_attr: Any, bias_attr: Any
+) -> dict[str, Variable | None]:
+    """The inputs of a normalization by channels."""
+    inputs: dict[str, Variable | None] = {"X": x}
+    if param_attr is not False:
+        inputs["Scale"] = layer.weight(param_attr, [channels], x.dtype, Constant(1.0))
+    if bias_attr is not False:
+        inputs["Bias"] = layer.bias(bias_attr, [channels], x.dtype)
+    return inputs
+
+
 def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
     """Returns the rectifier whose slope for negative entries is learned.
 
