@@ -223,6 +223,7 @@ def test_a_table_of_ten_million_rows():
     assert program.values()["table.moment1"].addressable_shards[0].data.shape == (rows // 8, 16)
 
 
+@pytest.mark.essential
 def test_a_lookup_exchanges_rows_and_never_the_table():
     """The largest collective of a step holds rows of the batch."""
     program, loss = recommender(sharding=(("data", "model"),))

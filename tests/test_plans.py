@@ -196,7 +196,11 @@ def test_what_a_constraint_exchanges():
 
 
 @pytest.mark.parametrize(
-    "name", ["perceptron", pytest.param("language model", marks=pytest.mark.slow)]
+    "name",
+    [
+        pytest.param("perceptron", marks=pytest.mark.essential),
+        pytest.param("language model", marks=pytest.mark.slow),
+    ],
 )
 def test_proposed_rules_are_never_worse_than_data_parallelism(name):
     model, mesh = MODELS[name], AbstractMesh((4, 2), ("data", "model"))
@@ -232,6 +236,8 @@ def test_errors():
     for memory in (0, "1 GB"):
         with pytest.raises(ArgumentError, match="memory must be a positive number of bytes, got"):
             so.propose_rules(loss, mesh, inputs=["x"], memory=memory)
+    with pytest.raises(ArgumentError, match=r"smallest plan takes \d+ bytes of each device, got 9"):
+        so.propose_rules(loss, mesh, inputs=["x"], memory=9)
     unknown = so.sum(so.fully_connected(so.var("x"), units=6))
     with pytest.raises(UnknownTypeError):
         so.plan(unknown, mesh, inputs=["x"])
@@ -244,6 +250,6 @@ def test_patterns_of_proposed_rules_match_what_was_planned():
                         "w1_b2": (13, 16)}.items():  # fmt: skip
         hidden = so.matmul(hidden, so.var(name, shape))
     loss, mesh = so.mean(hidden), AbstractMesh((8,), ("data",))
-    rules = so.propose_rules(loss, mesh, inputs=["x"], memory=3000)
+    rules = so.propose_rules(loss, mesh, inputs=["x"], memory=6000)
     assert rules
     so.plan(loss, mesh, rules, inputs=["x"])

@@ -44,10 +44,11 @@ def propose_rules(
 
     Returns:
         Rules for ``train.Trainer`` and ``so.plan``; no rules where nothing is better than data
-        parallelism. Whether the memory suffices, the plan of these rules tells.
+        parallelism.
 
     Raises:
-        ArgumentError: an argument is invalid.
+        ArgumentError: an argument is invalid, or no rules are found with which a step fits into
+            the memory; the message tells the least that was found.
         UnknownTypeError: a shape is not known.
 
     Example:
@@ -79,6 +80,11 @@ def propose_rules(
                     best, chosen = cost, rules
         if best == before:
             break
+    if memory is not None and best[0]:
+        raise ArgumentError(
+            "propose_rules: memory must suffice for a step, whose smallest plan takes "
+            f"{memory + best[0]} bytes of each device, got {memory}"
+        )
     return {name: one for name, one in chosen.items() if one}
 
 
