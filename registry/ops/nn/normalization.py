@@ -118,23 +118,27 @@ def standardized_gradient(
     # With y = (x - mean) r, r = 1 / sqrt(variance + eps) and out = gamma y + beta over n entries:
     # d_gamma = sum(d_out y), d_beta = sum(d_out). With g = gamma d_out, d mean / d x = 1 / n and
     # d r / d x = -r^3 (x - mean) / n: d_x = r (g - sum(g) / n - y sum(g y) / n), plus the
-    # cotangents of mean and r themselves if a gradient uses them. Where gamma is constant, both
-    # sums are over gamma times the sums for gamma and beta, so that data is summed only twice.
+    # cotangents of mean and r themselves if a gradient uses them. Along
+    # axes on which gamma is constant, the sums for gamma and beta serve both: two passes, not four.
     (data, gamma, beta), (mean, rstd), (d_mean, d_rstd) = inputs, kept_, d_kept
     n = count(over.shape, over.axes)
     centered = cast(reshape(data, shape=over.shape), dtype=mean.dtype) - mean
     y = centered * rstd
     d = cast(reshape(d_out, shape=over.shape), dtype=mean.dtype)
+
+    def scaled(x: Var) -> Any:
+        return x if gamma is None else x * reshape(gamma, shape=over.gains)
+
+    g = scaled(d)
     common, rest = over.parted()
     of_beta, of_gamma = _summed(d, common), _summed(d * y, common)
-    gain = 1.0 if gamma is None else reshape(gamma, shape=over.gains)
-    level = rstd * _summed(gain * of_beta, rest)
-    slope = rstd * _summed(gain * of_gamma, rest)
+    of_mean, of_rstd = (scaled(of_beta), scaled(of_gamma)) if common else (g, g * y)
+    level, slope = rstd * _summed(of_mean, rest), rstd * _summed(of_rstd, rest)
     if d_mean is not None:
         level = level - d_mean
     if d_rstd is not None:
         slope = slope + rstd * rstd * d_rstd
-    d_x = rstd * (gain * d) - averaged(level, n) - y * averaged(slope, n)
+    d_x = rstd * g - averaged(level, n) - y * averaged(slope, n)
     return {
         "data": unbroadcast(reshape(d_x, shape=data.shape), data),
         "gamma": None if gamma is None else _over_examples(of_gamma, gamma, over),
