@@ -19,7 +19,7 @@ import numpy as np
 import optax
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
-from measure import Figure, compare
+from measure import Figure, brief, compare
 
 from symop import train
 
@@ -174,7 +174,9 @@ def figures_of(name: str, model: Model, by_hand: Any, layout: str, repeats: int)
         return jax.block_until_ready((after.params, after.opt_state, metrics))[2]["loss"]
 
     title = f"{name}, {layout}"
-    timed = compare(f"{title}: step", step, other, repeats=repeats, target=TARGET)
+    timed = compare(
+        f"{title}: step", step, other, repeats=repeats, target=TARGET, clock=brief, warm_up=6
+    )
     texts = [one.as_text() for one in (ours, theirs)]
     bytes_of = [collectives(one).total() for one in texts]
     times = [calls(one).total() for one in texts]
