@@ -148,7 +148,11 @@ class MissingViewerError(SymopError, RuntimeError):
 
 
 class UnsupportedPrimitiveError(SymopError, NotImplementedError):
-    """No operator expresses a primitive of a JAX function."""
+    """No operator expresses a primitive of a JAX function.
+
+    It is a ``NotImplementedError``, too: JAX raises that for a primitive without a rule, and code
+    that falls back to JAX catches it.
+    """
 
 
 class DataDependentError(SymopError, TypeError):

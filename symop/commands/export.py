@@ -101,6 +101,7 @@ def _exported(
         return jax.export.export(jax.jit(predict), platforms=platforms)(*specs)
     except SymopError:
         raise
+    # What JAX raises: for values without a serialized form, for effects, for missing lowerings.
     except (TypeError, ValueError, NotImplementedError) as error:
         raise ArgumentError(f"export: JAX cannot export the graph: {error}") from error
 

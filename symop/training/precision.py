@@ -29,8 +29,8 @@ class Precision:
     and after the last one. Values of other dtypes than float32 stay as they are.
 
     With ``"float8"``, products by a matrix, such as the weights of a layer, are computed in 8 bits,
-    with one scale for each operand (``float8_matmul``); a right operand with leading axes, as in
-    attention, is none. Other products, and values between products, are computed in
+    with one scale for each operand (``float8_matmul``); right operands with leading axes, as in
+    attention, do not count. Other products, and values between products, are computed in
     bfloat16. The gradient keeps the operands in 8 bits. Devices without 8-bit products convert
     them.
 

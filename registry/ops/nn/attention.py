@@ -289,7 +289,8 @@ def _by_cudnn(call: Call) -> Array | None:
             local_window_size=None if back is None else (back, 0),
             implementation="cudnn",
         )
-    except (RuntimeError, ValueError, NotImplementedError):  # cuDNN lacks it
+    # JAX raises these where cuDNN does not support the call; the composition takes its place.
+    except (RuntimeError, ValueError, NotImplementedError):
         return None
     return jnp.swapaxes(out, 1, 2)
 

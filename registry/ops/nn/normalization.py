@@ -118,8 +118,8 @@ def standardized_gradient(
     # With y = (x - mean) r, r = 1 / sqrt(variance + eps) and out = gamma y + beta over n entries:
     # d_gamma = sum(d_out y), d_beta = sum(d_out). With g = gamma d_out, d mean / d x = 1 / n and
     # d r / d x = -r^3 (x - mean) / n: d_x = r (g - sum(g) / n - y sum(g y) / n), plus the
-    # cotangents of mean and r themselves if a gradient uses them. Along
-    # axes on which gamma is constant, the sums for gamma and beta serve both: two passes, not four.
+    # cotangents of mean and r themselves if a gradient uses them. Along axes on which gamma is
+    # constant, the sums for gamma and beta serve both: two passes over the data instead of four.
     (data, gamma, beta), (mean, rstd), (d_mean, d_rstd) = inputs, kept_, d_kept
     n = count(over.shape, over.axes)
     centered = cast(reshape(data, shape=over.shape), dtype=mean.dtype) - mean

@@ -3,14 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
+
 import symop as so
+from registry.caches import memoized
 from registry.errors import SymopError
 from registry.operator.operator import Operator as Registered
 from registry.types import is_floating
 from symop.eager.array_calls import array_function
+from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet import sparse_calls
+from symop.interop.mxnet.call_types import Type
 from symop.interop.mxnet.calls import bound
-from symop.interop.mxnet.calls_at_once import at_once
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
@@ -19,7 +23,10 @@ from symop.interop.mxnet.ops.values import sources_are
 from symop.interop.mxnet.origins import remember
 from symop.interop.mxnet.storage import starts_dense
 from symop.interop.mxnet.whole_gradients import follow
+from symop.symbol.building import Group, var
+from symop.symbol.symbol import Symbol
 
+_Run = Callable[[Sequence[so.NDArray]], tuple[Any, ...]]
 _PLANS = 4096
 """The maximal number of cached plans of an operator."""
 
@@ -200,9 +207,36 @@ def _planned(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any])
     whole = order == tuple(range(count))
     run = operator.prepared(values)
     if operator.at_once:
-        run = at_once(operator, given.attributes, run)
+        run = _at_once(operator, given.attributes, run)
     visible = operator.visible(values)
     return _Plan(run, None if whole else order, visible, states, given.attributes)
+
+
+def _at_once(operator: Operator, attributes: Mapping[str, str], run: _Run) -> _Run:
+    """``run``, a call of ``operator``, as one program where it is not recorded.
+
+    To compile many steps one by one takes several times as long.
+    """
+    told = tuple(sorted(attributes.items()))
+
+    def call(inputs: Sequence[so.NDArray]) -> tuple[Any, ...]:
+        if so.autograd.is_recording() and any(one.is_recorded for one in inputs):
+            return run(inputs)
+        program = _program(operator, told, tuple((one.shape, one.dtype) for one in inputs))
+        return tuple(map(eager, jax.tree.leaves(program(*[one.value for one in inputs]))))
+
+    return call
+
+
+@memoized(256)
+def _program(
+    operator: Operator, attributes: tuple[tuple[str, str], ...], types: tuple[Type, ...]
+) -> Callable[..., Any]:
+    """The call on arrays of ``types`` as a compiled function."""
+    inputs = [var(f"in{i}", shape, dtype) for i, (shape, dtype) in enumerate(types)]
+    found = Group(operator.call(inputs, operator.read(dict(attributes), len(types))))
+    graph = Symbol(found.nodes, tuple(one.node for one in inputs))  # with unused inputs, too
+    return jax.jit(graph.to_jax())
 
 
 def _as_out(operator: Operator, out: Any, kwargs: dict[str, Any]) -> None:

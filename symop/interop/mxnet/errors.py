@@ -22,7 +22,10 @@ class MXNetValueError(MXNetError, ValueError):
 
 
 class NotImplementedForSymbol(MXNetError, NotImplementedError):  # noqa: N818  # MXNet's name
-    """Raised for methods of arrays that symbols do not support."""
+    """Raised for methods of arrays that symbols do not support, such as ``asnumpy``.
+
+    MXNet's class of this name is a ``NotImplementedError``, which scripts catch.
+    """
 
 
 class MXNetFormatError(MXNetError, FormatError):
