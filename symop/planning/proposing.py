@@ -58,8 +58,8 @@ def propose_rules(
         >>> mesh = jax.sharding.AbstractMesh((8,), ("data",))
         >>> so.propose_rules(loss, mesh, inputs=["x"])
         {}
-        >>> so.propose_rules(loss, mesh, inputs=["x"], memory=150_000)
-        {'layer_weight': (None, 'data'), 'layer_bias': ('data',)}
+        >>> so.propose_rules(loss, mesh, inputs=["x"], memory=300_000)
+        {'layer_weight': (None, 'data')}
     """
     if memory is not None and (not isinstance(memory, int) or memory < 1):
         raise ArgumentError(
