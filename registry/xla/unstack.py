@@ -40,7 +40,7 @@ def is_transposing() -> bool:
 
 def taken_apart(x: jax.Array, axis: int) -> Parts:
     """Unstacks ``x`` along ``axis``."""
-    if is_transposing() or x.shape[axis] < FEWEST or x.size == 0:
+    if is_transposing() or _on_mesh() or x.shape[axis] < FEWEST or x.size == 0:
         return tuple(jnp.unstack(x, axis=axis))
     return _apart(jnp.moveaxis(x, axis, 0))
 
@@ -54,6 +54,11 @@ def put_together(parts: Sequence[Any]) -> jax.Array:
             jnp.concatenate(arrays[i : i + _AT_ONCE]) for i in range(0, len(arrays), _AT_ONCE)
         ]
     return arrays[0]
+
+
+def _on_mesh() -> bool:
+    """Whether an array may be split over devices, of which one alone holds the number to read."""
+    return int(_jax.sharding.get_abstract_mesh().size) > 1
 
 
 @jax.custom_jvp

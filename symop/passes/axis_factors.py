@@ -133,6 +133,8 @@ def _reshape(maker: _Maker, equation: JaxprEqn) -> Rule:
     result: list[Factors] = [() for _ in after]
     for left, right in _groups(before, after):
         for i, j, size in _common([before[i] for i in left], [after[j] for j in right]):
+            if size == 1:  # of an axis of length 1, which cannot be split
+                continue
             number = maker.new(size)
             operand[order[left[i]]] += (number,)
             result[right[j]] += (number,)

@@ -6,6 +6,10 @@ Models", 2020), XLA must gather either the parameter or the values. It sees one 
 and where it gathers the values, those that follow are no longer split by examples. The graph knows
 which values depend on the batch: they are constrained to stay split, so that the parameter is
 gathered.
+
+Likewise, XLA splits a gradient as its parameter is split, also where the gradient could be computed
+on the devices that have its operands and be exchanged then: it exchanges the operands, which are
+larger. Gradients are constrained to the sharding in which they are computed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +19,7 @@ import jax
 from registry.jax_derivatives.calculus import program_of
 from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
-from registry.shardings import Sharding, mesh_axes
+from registry.shardings import Sharding, axes_at, axes_of, mesh_axes
 from registry.table import get
 from registry.types import VarKind
 from symop.graph.emission import apply
@@ -51,6 +55,8 @@ class BatchFunction(GraphFunction):
 
     def _gradients(self, graph: Specialized) -> Sequence[Node]:
         gradients = super()._gradients(graph)
+        if self._batches is not None:
+            gradients = where_computed(gradients, self.wrt, *self._batches)
         if jax.default_backend() == "cpu":
             self._shared = shared_operands(topological([*graph.outputs, *gradients]))
         return gradients
@@ -85,6 +91,41 @@ def keep_batches(
     return [image.value(one) for one in outputs]
 
 
+def where_computed(
+    gradients: Sequence[Node],
+    names: Sequence[str],
+    shardings: Mapping[str, Sharding],
+    inputs: Collection[str],
+    sizes: Sizes,
+) -> list[Node]:
+    """Returns ``gradients``, in which those that are split unlike their parameters stay so at first.
+
+    Args:
+        gradients: the gradients, whose types are known.
+        names: the names of their parameters.
+        shardings: the shardings of variables by name.
+        inputs: the names of the variables that hold a batch.
+        sizes: the sizes of the mesh axes.
+    """
+    values = _Shardings(shardings, inputs, sizes)
+    for node in by_age(topological(gradients)):
+        values.disagree(node)
+    results = []
+    for gradient, name in zip(gradients, names, strict=True):
+        own = values.of(gradient)
+        if values.knows(gradient) and not _is_refined(own, shardings.get(name, ())):
+            gradient = apply(get("shard"), (gradient,), (own,))
+        results.append(gradient)
+    return results
+
+
+def _is_refined(before: Sharding, after: Sharding) -> bool:
+    """Whether each device that has a part by ``before`` has its part by ``after``."""
+    return all(
+        axes_at(after, i)[: len(axes)] == axes for i, axes in enumerate(map(axes_of, before))
+    )
+
+
 class _Shardings:
     """The shardings of the values of a graph, where those that depend on a batch come first."""
 
@@ -94,6 +135,11 @@ class _Shardings:
         self._variables, self._inputs, self._sizes = variables, inputs, sizes
         self._results: dict[Node, list[Sharding]] = {}
         self._moving: set[Node] = set()
+        self._unknown: set[Node] = set()
+
+    def knows(self, node: Node) -> bool:
+        """Whether all calls that a value depends on compute dense arrays without bodies."""
+        return node not in self._unknown
 
     def of(self, node: Node) -> Sharding:
         """Returns the sharding of a value."""
@@ -110,10 +156,15 @@ class _Shardings:
             return False
         if any(child in self._moving for child in node.operands):
             self._moving.add(node)
+        plain = isinstance(node.op, Operator) and _is_plain(node)
+        if (node.operands and not (plain or node.is_selection)) or any(
+            child in self._unknown for child in node.operands
+        ):
+            self._unknown.add(node)
         if node.is_selection:
             return False
         self._results[node] = [() for _ in node.types or ()]
-        if not isinstance(node.op, Operator) or node not in self._moving or not _is_plain(node):
+        if node not in self._moving or not plain:
             return False
         return self._followed(node)
 

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import starmap, zip_longest
 from typing import Any, NamedTuple
 
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
@@ -50,15 +50,37 @@ def bytes_on_device(aval: Any, sharding: Sharding, sizes: Sizes) -> int:
 
 def exchange(aval: Any, before: Sharding, after: Sharding, sizes: Sizes, report: Report) -> None:
     """Reports what devices exchange to split an array as ``after`` instead of ``before``."""
-    pairs = zip_longest(map(axes_of, before), map(axes_of, after), fillvalue=())
-    lost = tuple(axis for have, want in pairs for axis in have if axis not in want)
+    pairs = list(zip_longest(map(axes_of, before), map(axes_of, after), fillvalue=()))
+    if not all(starmap(_in_order, pairs)):
+        size = min(bytes_on_device(aval, one, sizes) for one in (before, after))
+        axes = tuple(dict.fromkeys(axis for have, want in pairs for axis in (*have, *want)))
+        report(Collective("collective-permute", size, axes))
+    lost = _lost(before, after)
     if not lost:
         return  # each device takes a part of what it has
+    copy = _copy(before, after)
+    kind = "all-to-all" if set(lost) <= set(mesh_axes(after)) else "all-gather"
+    report(Collective(kind, bytes_on_device(aval, copy, sizes), lost))
+
+
+def _in_order(have: tuple[str, ...], want: tuple[str, ...]) -> bool:
+    """Whether the mesh axes over which an axis stays split come first, before and after."""
+    kept = tuple(axis for axis in have if axis in want)
+    return have[: len(kept)] == kept == want[: len(kept)]
+
+
+def _lost(before: Sharding, after: Sharding) -> tuple[str, ...]:
+    """Returns the mesh axes over which axes of an array are no longer split."""
+    pairs = zip_longest(map(axes_of, before), map(axes_of, after), fillvalue=())
+    return tuple(axis for have, want in pairs for axis in have if axis not in want)
+
+
+def _copy(before: Sharding, after: Sharding) -> Sharding:
+    """Returns the sharding of what devices get, of which each takes its part by ``after``."""
+    lost = _lost(before, after)
     if set(lost) <= set(mesh_axes(after)):
-        report(Collective("all-to-all", bytes_on_device(aval, after, sizes), lost))
-        return
-    rest = [axis for axis in mesh_axes(before) if axis not in lost]
-    report(Collective("all-gather", bytes_on_device(aval, only_over(before, rest), sizes), lost))
+        return after
+    return only_over(before, [axis for axis in mesh_axes(before) if axis not in lost])
 
 
 class Walk:
@@ -101,8 +123,9 @@ class Walk:
 
     def exchange(self, value: Any, before: Sharding, after: Sharding, report: Report) -> None:
         """Reports what devices exchange for a value, unless they have such a copy of it."""
-        if (id(value), after) not in self._copies:
-            self._copies.add((id(value), after))
+        copy = id(value), _copy(before, after)
+        if copy not in self._copies:
+            self._copies.add(copy)
             exchange(value.aval, before, after, self.sizes, report)
 
     def _through(self, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
