@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap, zip_longest
 from typing import Any, NamedTuple
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
 from jax.sharding import PartitionSpec
 
-from registry.primitives import scan_parts
+from registry.primitives import ENTRYWISE, PRODUCTS, called_by, inner_jaxprs, scan_parts
 from registry.shardings import Sharding, axes_at, axes_of, mesh_axes, only_over, split_over, stacked
 from symop.passes.axis_factors import Axes, Rule, rule_of
+from symop.planning.liveness import Operation, most_held
 
 Sizes = Mapping[str, int]
 """The sizes of mesh axes."""
@@ -90,16 +91,29 @@ class Walk:
         sizes: the sizes of the mesh axes.
         gathered: whether an operand was gathered because one of a batch is split alike.
         mixed: whether an entry may depend on entries at other places along an axis that is split.
+        readers: for values, the sharding of what is computed from them entry by entry.
     """
 
     def __init__(
-        self, jaxpr: Jaxpr, inputs: Sequence[Sharding], sizes: Sizes, batch: Sequence[bool] = ()
+        self,
+        jaxpr: Jaxpr,
+        inputs: Sequence[Sharding],
+        sizes: Sizes,
+        batch: Sequence[bool] = (),
+        readers: dict[Any, Sharding] | None = None,
     ) -> None:
-        """Starts with the shardings of the inputs, and which of them depend on a batch."""
+        """Starts with the shardings of the inputs, and which of them depend on a batch.
+
+        ``readers`` are those of a walk before: a product is computed where its readers are.
+        """
         self.sizes, self.gathered, self.mixed = sizes, False, False
+        self.readers = {} if readers is None else readers
         self._shardings: dict[Any, Sharding] = dict(zip(jaxpr.invars, inputs, strict=True))
         self._batch = {one for one, flag in zip(jaxpr.invars, batch, strict=False) if flag}
         self._copies: set[tuple[int, Sharding]] = set()
+        self._inner: dict[tuple[int, int], Walk] = {}
+        self._equation = 0
+        self._received: Counter[int] = Counter()
 
     def of(self, value: Any) -> Sharding:
         """Returns the sharding of a value."""
@@ -111,6 +125,7 @@ class Walk:
 
     def follow(self, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
         """Returns the shardings of the results of an equation, and keeps them."""
+        self._equation = id(equation)
         results = self._through(equation, report)
         self._shardings.update(zip(equation.outvars, results, strict=True))
         if any(map(self.in_batch, equation.invars)):
@@ -127,6 +142,56 @@ class Walk:
         if copy not in self._copies:
             self._copies.add(copy)
             exchange(value.aval, before, after, self.sizes, report)
+            if _lost(before, after):
+                size = bytes_on_device(value.aval, copy[1], self.sizes)
+                self._received[self._equation] += size
+
+    def most_held(self, jaxpr: Jaxpr, sliced: Sequence[Any] = ()) -> int:
+        """Returns the most bytes that each device holds of results of ``jaxpr`` at once.
+
+        ``sliced`` are inputs that are parts of other arrays, as those of a step of a loop.
+        """
+        names: dict[Any, Hashable] = {one: object() for one in sliced}
+        operations = [Operation("dynamic_slice", (), {names[o]: self._bytes(o)}) for o in sliced]
+        operations += self._operations(jaxpr, names)
+        return most_held(operations, {names[one] for one in jaxpr.outvars if one in names})
+
+    def _operations(self, jaxpr: Jaxpr, names: dict[Any, Hashable]) -> Iterator[Operation]:
+        """Iterates over the operations of ``jaxpr``, those of calls in their place.
+
+        Args:
+            jaxpr: a jaxpr that was followed.
+            names: the values of its variables; those of results are added.
+        """
+        for equation in jaxpr.eqns:
+            reads = [names[one] for one in _variables(equation.invars) if one in names]
+            called = called_by(equation)
+            if called is not None and (id(equation), id(called)) in self._inner:
+                inner = self._inner[id(equation), id(called)]
+                inside = {
+                    variable: names[one]
+                    for variable, one in zip(called.invars, equation.invars, strict=True)
+                    if not isinstance(one, Literal) and one in names
+                }
+                yield from inner._operations(called, inside)
+                names.update(
+                    (out, inside[one])
+                    for out, one in zip(equation.outvars, called.outvars, strict=True)
+                    if not isinstance(one, Literal) and one in inside
+                )
+                continue
+            names.update((one, object()) for one in equation.outvars)
+            bodies = [
+                self._inner[key].most_held(one, _steps(equation, one))
+                for one in inner_jaxprs(equation)
+                if (key := (id(equation), id(one))) in self._inner
+            ]
+            sizes = {names[one]: self._bytes(one) for one in equation.outvars}
+            besides = self._received[id(equation)] + max(bodies, default=0)
+            yield Operation(equation.primitive.name, reads, sizes, besides)
+
+    def _bytes(self, value: Any) -> int:
+        return bytes_on_device(value.aval, self.of(value), self.sizes)
 
     def _through(self, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
         inside = _INSIDE.get(equation.primitive.name)
@@ -135,8 +200,21 @@ class Walk:
         for name in ("jaxpr", "call_jaxpr"):
             inner = equation.params.get(name)
             if inner is not None:
-                return self.inside(inner, equation.invars, report)
+                return self._call(inner, equation, report)
         return self.by_factors(equation, report)
+
+    def _call(self, inner: Any, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
+        jaxpr = getattr(inner, "jaxpr", inner)
+        self._pass(equation.outvars, jaxpr.outvars)
+        results = self.inside(inner, equation.invars, report)
+        self._pass(jaxpr.invars, equation.invars)
+        return results
+
+    def _pass(self, known: Sequence[Any], others: Sequence[Any]) -> None:
+        """Passes what is known of readers on to others, which are the same values."""
+        for one, other in zip(known, others, strict=True):
+            if one in self.readers and not isinstance(other, Literal):
+                self.readers.setdefault(other, self.readers[one])
 
     def inside(
         self,
@@ -148,9 +226,10 @@ class Walk:
         """Returns the shardings of the results of an inner jaxpr on ``values``."""
         inner: Jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
         inputs = list(map(self.of, values)) if shardings is None else shardings
-        walk = Walk(inner, inputs, self.sizes, list(map(self.in_batch, values)))
+        walk = Walk(inner, inputs, self.sizes, list(map(self.in_batch, values)), self.readers)
         for equation in inner.eqns:
             walk.follow(equation, report)
+        self._inner[self._equation, id(inner)] = walk
         self.gathered = self.gathered or walk.gathered
         self.mixed = self.mixed or walk.mixed
         return list(map(walk.of, inner.outvars))
@@ -160,7 +239,9 @@ class Walk:
         rule, values = rule_of(equation), equation.invars
         shardings = list(map(self.of, values))
         by_size = _reads_few(equation)
-        split = self._split_factors(rule, values, shardings, by_size=by_size)
+        wanted = [self.readers.get(one, ()) for one in equation.outvars]
+        wanted = wanted if equation.primitive in PRODUCTS else []
+        split = self._split_factors(rule, values, shardings, by_size=by_size, wanted=wanted)
         self.mixed = self.mixed or not rule.mixed.isdisjoint(split)
         used = {axis for over in split.values() for axis in over}
         for one, axes, before in zip(values, rule.operands, shardings, strict=True):
@@ -183,15 +264,27 @@ class Walk:
         ):  # each device takes its part of what all of them have now
             split = self._split_factors(rule, values, shardings, by_size=False)
             results = [_sharding(axes, split) for axes in rule.results]
+        if equation.primitive in ENTRYWISE:
+            (out,) = equation.outvars
+            alike = [one for one in _variables(values) if one.aval.shape == out.aval.shape]
+            wish = self.readers.get(out, results[0])
+            self.readers.update((one, wish) for one in alike if self.of(one) != wish)
         return results
 
     def _split_factors(
-        self, rule: Rule, values: Sequence[Any], shardings: Sequence[Sharding], *, by_size: bool
+        self,
+        rule: Rule,
+        values: Sequence[Any],
+        shardings: Sequence[Sharding],
+        *,
+        by_size: bool,
+        wanted: Sequence[Sharding] = (),
     ) -> dict[int, tuple[str, ...]]:
         """Returns the mesh axes over which each factor is split.
 
         Where operands disagree, those that depend on a batch stay as they are, or the largest one;
-        if ``by_size``, the largest one.
+        if ``by_size``, the largest one. What readers want comes before operands that do not depend
+        on a batch.
         """
 
         def rank(i: int) -> tuple[bool, int]:
@@ -200,8 +293,12 @@ class Walk:
 
         split: dict[int, tuple[str, ...]] = {}
         used: set[str] = set()
-        for i in sorted(range(len(shardings)), key=rank):
-            for factors, entry in zip(rule.operands[i], shardings[i], strict=False):
+        order = sorted(range(len(shardings)), key=rank)
+        first = sum(self.in_batch(value) for value in values)
+        sources = [(rule.operands[i], shardings[i]) for i in order]
+        sources[first:first] = zip(rule.results, wanted, strict=False)
+        for axes, sharding in sources:
+            for factors, entry in zip(axes, sharding, strict=False):
                 factor = factors[0] if factors else None
                 if factor is None or factor in rule.whole or factor in split:
                     continue
@@ -210,6 +307,17 @@ class Walk:
                     split[factor] = free
                     used.update(free)
         return split
+
+
+def _steps(equation: JaxprEqn, body: Jaxpr) -> Sequence[Any]:
+    """Returns the inputs of a loop's body that are parts of arrays, one for each step."""
+    if equation.primitive.name != "scan":
+        return ()
+    return body.invars[sum(scan_parts(equation.params)) :]
+
+
+def _variables(values: Sequence[Any]) -> list[Any]:
+    return [one for one in values if not isinstance(one, Literal)]
 
 
 def _reads_few(equation: JaxprEqn) -> bool:
@@ -242,30 +350,17 @@ def followed(
 ) -> tuple[list[Sharding], int]:
     """Returns the shardings of the results of ``jaxpr``, and the bytes of values held at once.
 
-    The reported collectives come with the scope of the equation that needs them. A value that is
-    computed entry by entry for one reader is not counted: XLA fuses it into the reader. Rows that
-    are added into zeros are added where the result is ``wanted``.
+    The reported collectives come with the scope of the equation that needs them. Rows that are
+    added into zeros are added where the result is ``wanted``.
     """
-    walk, last, readers = Walk(jaxpr, inputs, sizes, batch), dict[Any, int](), Counter[Any]()
-    for i, equation in enumerate(jaxpr.eqns):
-        for one in equation.invars:
-            if not isinstance(one, Literal):
-                last[one] = i
-                readers[one] += 1
+    readers: dict[Any, Sharding] = {}
     fills = _fills(jaxpr, wanted or {})
-    size = most = 0
-    ends: Counter[int] = Counter()
-    for i, equation in enumerate(jaxpr.eqns):
-        results = walk.follow(equation, partial(report, str(equation.source_info.name_stack)))
-        walk.assign({one: fills[one] for one in equation.outvars if one in fills})
-        for one, split in zip(equation.outvars, results, strict=True):
-            if _is_held(equation, readers[one]):
-                own = bytes_on_device(one.aval, split, sizes)
-                size += own
-                ends[last.get(one, len(jaxpr.eqns))] += own
-        most = max(most, size)
-        size -= ends.pop(i, 0)
-    return list(map(walk.of, jaxpr.outvars)), most
+    for told in (*[_unheard] * (_ROUNDS - 1), report):
+        walk = Walk(jaxpr, inputs, sizes, batch, readers)
+        for equation in jaxpr.eqns:
+            walk.follow(equation, partial(told, str(equation.source_info.name_stack)))
+            walk.assign({one: fills[one] for one in equation.outvars if one in fills})
+    return list(map(walk.of, jaxpr.outvars)), walk.most_held(jaxpr)
 
 
 def _fills(jaxpr: Jaxpr, wanted: Mapping[Any, Sharding]) -> dict[Any, Sharding]:
@@ -280,19 +375,6 @@ def _fills(jaxpr: Jaxpr, wanted: Mapping[Any, Sharding]) -> dict[Any, Sharding]:
             if filling is not None and isinstance(filling.invars[0], Literal):
                 result[start] = sharding
     return result
-
-
-_COMPUTED = frozenset({"dot_general", "conv_general_dilated", "gather", "scatter-add", "sort",
-    "reduce_sum", "reduce_max", "concatenate", "stack", "scan", "while", "cond"})  # fmt: skip
-"""The primitives whose results XLA keeps, whoever reads them."""
-_MOVED = frozenset({"broadcast_in_dim", "iota", "reshape", "squeeze", "convert_element_type",
-    "transpose", "slice"})  # fmt: skip
-"""The primitives whose results XLA never keeps: their readers compute them."""
-
-
-def _is_held(equation: JaxprEqn, readers: int) -> bool:
-    name = equation.primitive.name
-    return name in _COMPUTED or (name not in _MOVED and readers > 1)
 
 
 def _sharding(axes: Axes, split: Mapping[int, tuple[str, ...]]) -> Sharding:
@@ -368,6 +450,11 @@ def _scan(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:
 def silent(one: Collective) -> None:
     """Reports nothing."""
     del one
+
+
+def _unheard(who: str, one: Collective) -> None:
+    """Reports nothing."""
+    del who, one
 
 
 def _while(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:

@@ -1,0 +1,146 @@
+"""An estimate of the memory that the results of operations take, after XLA's CPU backend.
+
+A value that is computed entry by entry for one reader has no buffer: XLA fuses it into the reader,
+which then reads the operands. A fusion, or a loop, writes into the buffer of an operand that nobody
+reads afterwards. XLA chooses the order in which operations run: of several, that which takes the
+least memory. Here it is that of the program, or that in which the operation comes next that frees
+the most (XLA's list scheduler; hlo_memory_scheduler.cc).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+_LOOPS = frozenset({"scan", "while"})
+_PRODUCTS = frozenset({"dot_general", "conv_general_dilated"})
+_SLICES = frozenset({"dynamic_slice"})
+_COMPUTED = _LOOPS | _PRODUCTS | {"gather", "scatter-add", "sort",
+    "reduce_sum", "reduce_max", "concatenate", "stack", "cond"}  # fmt: skip
+"""The primitives whose results have a buffer, whoever reads them."""
+_MOVED = frozenset({"broadcast_in_dim", "iota", "reshape", "squeeze", "convert_element_type",
+    "transpose", "slice", "optimization_barrier", "sharding_constraint"})  # fmt: skip
+"""The primitives whose results have no buffer, whoever reads them."""
+
+
+class Operation(NamedTuple):
+    """What runs at once.
+
+    Attributes:
+        name: the primitive.
+        reads: the values that it reads.
+        results: its results, and the bytes of each on a device.
+        besides: the bytes that it takes besides its results.
+    """
+
+    name: str
+    reads: Sequence[Hashable]
+    results: Mapping[Hashable, int]
+    besides: int = 0
+
+
+def most_held(operations: Sequence[Operation], outputs: Collection[Hashable]) -> int:
+    """Returns the most bytes that results take at once.
+
+    Args:
+        operations: what is computed, in the order of the program.
+        outputs: the values that are there at the end.
+    """
+    fused, kept = _fused(operations, outputs)
+    return min(_peak(order, kept) for order in (fused, list(_by_freed(fused, kept))))
+
+
+def _fused(
+    operations: Sequence[Operation], outputs: Collection[Hashable]
+) -> tuple[list[Operation], set[Hashable]]:
+    """Returns the operations that write buffers, and read no others; and which buffers remain."""
+    readers = Counter(value for one in operations for value in set(one.reads))
+    readers.update(outputs)
+    multiplied = _multiplied(operations)
+    buffers: dict[Hashable, set[Hashable]] = {}
+    result = []
+    for one in operations:
+        reads = _sources(one.reads, buffers)
+        held = {
+            value: size
+            for value, size in one.results.items()
+            if value in outputs or _has_buffer(one.name, readers[value], value in multiplied)
+        }
+        for value in one.results:
+            buffers[value] = {value} if value in held else reads
+        if held or one.besides:
+            result.append(Operation(one.name, tuple(reads), held, one.besides))
+    return result, _sources(outputs, buffers)
+
+
+def _sources(
+    values: Iterable[Hashable], buffers: Mapping[Hashable, set[Hashable]]
+) -> set[Hashable]:
+    return {buffer for value in values for buffer in buffers.get(value, ())}
+
+
+def _multiplied(operations: Sequence[Operation]) -> set[Hashable]:
+    """Returns the values that products read: those of library calls, which nothing is fused into."""
+    result: set[Hashable] = set()
+    for one in reversed(operations):
+        if one.name in _PRODUCTS or (one.name in _MOVED and not result.isdisjoint(one.results)):
+            result.update(one.reads)
+    return result
+
+
+def _has_buffer(name: str, readers: int, multiplied: bool) -> bool:
+    return name in _COMPUTED or (
+        name not in _MOVED and (multiplied or (readers > 1 and name not in _SLICES))
+    )
+
+
+def _peak(operations: Sequence[Operation], kept: Collection[Hashable]) -> int:
+    """Returns the most bytes that are held if the operations run in this order."""
+    last = {value: i for i, one in enumerate(operations) for value in (*one.results, *one.reads)}
+    sizes: dict[Hashable, int] = {}
+    held = most = 0
+    for i, one in enumerate(operations):
+        sizes.update(one.results)
+        ended = {value for value in (*one.results, *one.reads) if last[value] == i} - {*kept}
+        free = [sizes[value] for value in ended]
+        held += sum(one.results.values())
+        most = max(most, held - _reused(one, free) + one.besides)
+        held -= sum(free)
+    return most
+
+
+def _reused(operation: Operation, free: Sequence[int]) -> int:
+    """Returns the bytes of results that are written into buffers of operands."""
+    if operation.name in _COMPUTED - _LOOPS:
+        return 0
+    return sum((Counter(operation.results.values()) & Counter(free)).elements())
+
+
+def _by_freed(
+    operations: Sequence[Operation], kept: Collection[Hashable]
+) -> Iterator[Operation]:
+    """Iterates in the order in which the operation is next that frees the most bytes."""
+    sizes = {value: size for one in operations for value, size in one.results.items()}
+    readers = Counter(value for one in operations for value in one.reads)
+    readers.update(kept)
+    makers = {value: i for i, one in enumerate(operations) for value in one.results}
+    awaited = [len({makers[value] for value in one.reads}) for one in operations]
+    waiting: dict[int, set[int]] = {}
+    for i, one in enumerate(operations):
+        for value in one.reads:
+            waiting.setdefault(makers[value], set()).add(i)
+
+    def freed(i: int) -> tuple[int, int]:
+        one = operations[i]
+        ended = sum(sizes[value] for value in one.reads if readers[value] == 1)
+        return ended - sum(one.results.values()), -i
+
+    ready = {i for i, count in enumerate(awaited) if not count}
+    while ready:
+        i = max(ready, key=freed)
+        ready.remove(i)
+        yield operations[i]
+        readers.subtract(operations[i].reads)
+        for j in waiting.get(i, ()):
+            awaited[j] -= 1
+            if not awaited[j]:
+                ready.add(j)
