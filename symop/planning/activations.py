@@ -28,7 +28,7 @@ from symop.graph.rewriting import Images
 from symop.graph.shardings import ndim_of
 from symop.lowering.steps import Call
 from symop.passes.linearity import types_of
-from symop.planning.propagation import Sizes, Walk, silent
+from symop.planning.propagation import Sizes, Walk, received, silent
 from symop.runtime.function import GraphFunction, Specialized
 from symop.runtime.placement import Placement
 from symop.xla.shared_operands import behind_barrier, shared_operands
@@ -112,9 +112,11 @@ def where_computed(
         values.disagree(node)
     results = []
     for gradient, name in zip(gradients, names, strict=True):
-        own = values.of(gradient)
-        if values.knows(gradient) and not _is_refined(own, shardings.get(name, ())):
-            gradient = apply(get("shard"), (gradient,), (own,))
+        own, wanted = values.of(gradient), shardings.get(name, ())
+        if values.knows(gradient) and not _is_refined(own, wanted):
+            # XLA warns of what it does where it does both at once: gathers, and takes a part.
+            for one in dict.fromkeys((own, received(own, wanted))):
+                gradient = apply(get("shard"), (gradient,), (one,))
         results.append(gradient)
     return results
 

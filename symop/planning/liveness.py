@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from registry.primitives import ENTRYWISE_NAMES, PRODUCT_NAMES, REARRANGING_NAMES
+
 _LOOPS = frozenset({"scan", "while"})
-_PRODUCTS = frozenset({"dot_general", "conv_general_dilated"})
-_SLICES = frozenset({"dynamic_slice"})
-_COMPUTED = _LOOPS | _PRODUCTS | {"gather", "scatter-add", "sort",
-    "reduce_sum", "reduce_max", "concatenate", "stack", "cond"}  # fmt: skip
-"""The primitives whose results have a buffer, whoever reads them."""
-_MOVED = frozenset({"broadcast_in_dim", "iota", "reshape", "squeeze", "convert_element_type",
-    "transpose", "slice", "optimization_barrier", "sharding_constraint"})  # fmt: skip
+_PRODUCTS = frozenset(PRODUCT_NAMES)
+_MOVED = frozenset(REARRANGING_NAMES) - {"concatenate", "dynamic_slice", "pad", "rev"} | {
+    "convert_element_type", "optimization_barrier", "sharding_constraint", "squeeze"}  # fmt: skip
 """The primitives whose results have no buffer, whoever reads them."""
+_FUSED = frozenset({*ENTRYWISE_NAMES, "dynamic_slice", "rev", "pad"}) - _MOVED
+"""The primitives whose results have a buffer if several or a product read them."""
 
 
 class Operation(NamedTuple):
@@ -88,9 +88,9 @@ def _multiplied(operations: Sequence[Operation]) -> set[Hashable]:
 
 
 def _has_buffer(name: str, readers: int, multiplied: bool) -> bool:
-    return name in _COMPUTED or (
-        name not in _MOVED and (multiplied or (readers > 1 and name not in _SLICES))
-    )
+    if name in _FUSED:
+        return multiplied or (readers > 1 and name in ENTRYWISE_NAMES)
+    return name not in _MOVED
 
 
 def _peak(operations: Sequence[Operation], kept: Collection[Hashable]) -> int:
@@ -110,7 +110,7 @@ def _peak(operations: Sequence[Operation], kept: Collection[Hashable]) -> int:
 
 def _reused(operation: Operation, free: Sequence[int]) -> int:
     """Returns the bytes of results that are written into buffers of operands."""
-    if operation.name in _COMPUTED - _LOOPS:
+    if operation.name not in _FUSED | _LOOPS:
         return 0
     return sum((Counter(operation.results.values()) & Counter(free)).elements())
 

@@ -59,7 +59,7 @@ def exchange(aval: Any, before: Sharding, after: Sharding, sizes: Sizes, report:
     lost = _lost(before, after)
     if not lost:
         return  # each device takes a part of what it has
-    copy = _copy(before, after)
+    copy = received(before, after)
     kind = "all-to-all" if set(lost) <= set(mesh_axes(after)) else "all-gather"
     report(Collective(kind, bytes_on_device(aval, copy, sizes), lost))
 
@@ -76,7 +76,7 @@ def _lost(before: Sharding, after: Sharding) -> tuple[str, ...]:
     return tuple(axis for have, want in pairs for axis in have if axis not in want)
 
 
-def _copy(before: Sharding, after: Sharding) -> Sharding:
+def received(before: Sharding, after: Sharding) -> Sharding:
     """Returns the sharding of what devices get, of which each takes its part by ``after``."""
     lost = _lost(before, after)
     if set(lost) <= set(mesh_axes(after)):
@@ -138,7 +138,7 @@ class Walk:
 
     def exchange(self, value: Any, before: Sharding, after: Sharding, report: Report) -> None:
         """Reports what devices exchange for a value, unless they have such a copy of it."""
-        copy = id(value), _copy(before, after)
+        copy = id(value), received(before, after)
         if copy not in self._copies:
             self._copies.add(copy)
             exchange(value.aval, before, after, self.sizes, report)
