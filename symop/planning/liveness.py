@@ -115,9 +115,7 @@ def _reused(operation: Operation, free: Sequence[int]) -> int:
     return sum((Counter(operation.results.values()) & Counter(free)).elements())
 
 
-def _by_freed(
-    operations: Sequence[Operation], kept: Collection[Hashable]
-) -> Iterator[Operation]:
+def _by_freed(operations: Sequence[Operation], kept: Collection[Hashable]) -> Iterator[Operation]:
     """Iterates in the order in which the operation is next that frees the most bytes."""
     sizes = {value: size for one in operations for value, size in one.results.items()}
     readers = Counter(value for one in operations for value in one.reads)
