@@ -98,7 +98,7 @@ def where_computed(
     inputs: Collection[str],
     sizes: Sizes,
 ) -> list[Node]:
-    """Returns ``gradients``, in which those that are split unlike their parameters stay so at first.
+    """Returns ``gradients``, of which those split unlike their parameters stay so at first.
 
     Args:
         gradients: the gradients, whose types are known.
@@ -113,11 +113,12 @@ def where_computed(
     results = []
     for gradient, name in zip(gradients, names, strict=True):
         own, wanted = values.of(gradient), shardings.get(name, ())
+        result = gradient
         if values.knows(gradient) and not _is_refined(own, wanted):
             # XLA warns of what it does where it does both at once: gathers, and takes a part.
             for one in dict.fromkeys((own, received(own, wanted))):
-                gradient = apply(get("shard"), (gradient,), (one,))
-        results.append(gradient)
+                result = apply(get("shard"), (result,), (one,))
+        results.append(result)
     return results
 
 

@@ -79,7 +79,7 @@ def _sources(
 
 
 def _multiplied(operations: Sequence[Operation]) -> set[Hashable]:
-    """Returns the values that products read: those of library calls, which nothing is fused into."""
+    """Returns the values that products read: nothing is fused into calls of a library."""
     result: set[Hashable] = set()
     for one in reversed(operations):
         if one.name in _PRODUCTS or (one.name in _MOVED and not result.isdisjoint(one.results)):

@@ -265,11 +265,16 @@ class Walk:
             split = self._split_factors(rule, values, shardings, by_size=False)
             results = [_sharding(axes, split) for axes in rule.results]
         if equation.primitive in ENTRYWISE:
-            (out,) = equation.outvars
-            alike = [one for one in _variables(values) if one.aval.shape == out.aval.shape]
-            wish = self.readers.get(out, results[0])
-            self.readers.update((one, wish) for one in alike if self.of(one) != wish)
+            self._wish(equation, results[0])
         return results
+
+    def _wish(self, equation: JaxprEqn, sharding: Sharding) -> None:
+        """Notes how an operation entry by entry, whose result is split so, reads its operands."""
+        out: Any = equation.outvars[0]
+        wish = self.readers.get(out, sharding)
+        for one in _variables(equation.invars):
+            if one.aval.shape == out.aval.shape and self.of(one) != wish:
+                self.readers[one] = wish
 
     def _split_factors(
         self,
