@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.typing import ArrayLike
 
 from registry.errors import DTypeError, ShapeError
@@ -89,10 +90,11 @@ class SelectedRows:
         count = held.shape[0]
         if count == 0:
             return SelectedRows(held, values, self.height)
-        order = jnp.argsort(held)
-        rows = held[order]
+        rows, order = _sorted(held, self.height)
         starts = jnp.concatenate([jnp.zeros(1, bool), rows[1:] != rows[:-1]])
-        places = jnp.cumsum(starts.astype(np.int32))
+        places = lax.platform_dependent(
+            starts.astype(np.int32), cpu=_one_after_the_other, default=jnp.cumsum
+        )
         inside = _beside(rows < self.height, values)
         sums = jax.ops.segment_sum(
             jnp.where(inside, values[order], jnp.zeros((), values.dtype)),
@@ -135,6 +137,27 @@ class SelectedRows:
     def to_dense(self) -> jax.Array:
         """Returns the whole array; row numbers outside it are dropped."""
         return self.added_to(jnp.zeros(self.shape, self.dtype))
+
+
+def _sorted(rows: jax.Array, height: int) -> tuple[jax.Array, jax.Array]:
+    """Returns row numbers of at most ``height`` in ascending order, and where each of them was."""
+    count = rows.shape[0]
+    if (height + 1) * count > np.iinfo(np.uint32).max:
+        order = jnp.argsort(rows)
+        return rows[order], order
+    # XLA's CPU backend sorts single numbers three times as fast as pairs.
+    both = jnp.sort(rows.astype(np.uint32) * np.uint32(count) + jnp.arange(count, dtype=np.uint32))
+    return (both // np.uint32(count)).astype(rows.dtype), (both % np.uint32(count)).astype(np.int32)
+
+
+def _one_after_the_other(x: jax.Array) -> jax.Array:
+    """The cumulative sum of a vector, which XLA's CPU backend compiles in a quarter of the time."""
+
+    def step(total: jax.Array, one: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return total + one, total + one
+
+    sums: jax.Array = lax.scan(step, jnp.zeros((), x.dtype), x)[1]
+    return sums
 
 
 def _strong(table: Any) -> jax.Array:

