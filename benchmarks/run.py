@@ -16,7 +16,7 @@ import measure
 MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet",
     "mxnet_sparse", "paddle", "depth", "depth_chain", "attention", "jax_functions",
-    "differential_operators", "scale", "newcomer", "models", "start",
+    "differential_operators", "scale", "newcomer", "models", "start", "drawing",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"

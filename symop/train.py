@@ -798,6 +798,12 @@ def _require_fed(owner: str, batch: Batch, inputs: Sequence[str]) -> None:
         ArgumentError: it is not a dict.
         FeedError: it does not.
     """
+    if (
+        batch.__class__ is dict
+        and len(batch) == len(inputs)
+        and all(map(batch.__contains__, inputs))
+    ):
+        return  # the usual case, fast
     if isinstance(batch, (list, tuple)):
         raise ArgumentError(
             f"{owner}: the batch must be a dict of arrays by name ({', '.join(inputs)}), got a "

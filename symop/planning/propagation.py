@@ -298,6 +298,8 @@ class Walk:
 
         split: dict[int, tuple[str, ...]] = {}
         used: set[str] = set()
+        # Of the factors of an axis of a result, only the slowest can be split.
+        whole = rule.whole.union(*(each[1:] for axes in rule.results for each in axes))
         order = sorted(range(len(shardings)), key=rank)
         first = sum(self.in_batch(value) for value in values)
         sources = [(rule.operands[i], shardings[i]) for i in order]
@@ -305,7 +307,7 @@ class Walk:
         for axes, sharding in sources:
             for factors, entry in zip(axes, sharding, strict=False):
                 factor = factors[0] if factors else None
-                if factor is None or factor in rule.whole or factor in split:
+                if factor is None or factor in whole or factor in split:
                     continue
                 free = tuple(axis for axis in axes_of(entry) if axis not in used)
                 if free and rule.sizes[factor] % math.prod(self.sizes[a] for a in free) == 0:
