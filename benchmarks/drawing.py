@@ -3,6 +3,7 @@
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,17 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         for name, graph in graphs.items():
             path = Path(folder) / "page.html"
-            made = alone(f"{name}: making the page", lambda: so.draw(graph).save(path), repeats=1)
+            made = alone(f"{name}: making the page", partial(saved, graph, path), repeats=1)
             figures.append(made)
             if installed() is not None:
                 with Browser() as browser:
                     figures += in_browser(name, browser, path)
     return figures, {"remarks": REMARKS}
+
+
+def saved(graph: Any, path: Path) -> None:
+    """Draws a graph into a page."""
+    so.draw(graph).save(path)
 
 
 def in_browser(name: str, browser: Any, path: Path) -> list[Figure]:
