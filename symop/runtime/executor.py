@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from registry.errors import ArgumentError, BusyError, FeedError, GradientError
 from registry.operator.operator import Operator
 from registry.tracebacks import api_class
-from registry.types import KEY_TYPE, OpReqType, VarKind, VarType
+from registry.types import KEY_TYPE, DType, OpReqType, VarKind, VarType
 from symop import random
 from symop.autodiff.gradients import typed_grad
 from symop.graph.naming import names_of, output_name, require_known, variables_of
@@ -354,7 +354,7 @@ class Executor:
         require_known("forward", arrays, list(self._variables))
         checked = {name: as_fed(name, self._variables[name], one) for name, one in arrays.items()}
         if self._placement is None:
-            self._update({name: jnp.asarray(array) for name, array in checked.items()})
+            self._update({name: _array(one) for name, one in checked.items()})
         else:
             self._update(self._placed(checked))
 
@@ -641,10 +641,19 @@ def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:
     return [node for node in read if node.op is not CONSTANT]
 
 
+def _is_strong(value: Any, dtype: DType) -> bool:
+    """Whether a value is a JAX array of a dtype that no other operand changes."""
+    return isinstance(value, jax.Array) and value.dtype == dtype and not value.weak_type
+
+
+def _array(value: Any) -> jax.Array:
+    return value if isinstance(value, jax.Array) else jnp.asarray(value)
+
+
 def _head(index: int, type: VarType, head: Any) -> Any:
     if head is None:
         raise FeedError(f"backward: cotangent {index} must be an array, got None")
-    cotangent = jnp.asarray(head, type.dtype)
+    cotangent = head if _is_strong(head, type.dtype) else jnp.asarray(head, type.dtype)
     if cotangent.shape != type.shape:
         raise FeedError(
             f"backward: cotangent {index} must be of shape {type.shape}, got {cotangent.shape}"

@@ -482,6 +482,8 @@ def array_of(value: Any, dtype: Any = None) -> NDArray:
         value = value.value
     if isinstance(value, so.NDArray):
         value = value.value
+    if dtype is None and isinstance(value, jax.Array) and not value.weak_type:
+        return NDArray(so.NDArray(value))
     if isinstance(value, np.ndarray):  # nothing is compiled for a copy
         return NDArray(so.NDArray(jax.device_put(np.array(value, dtype))))
     return NDArray(so.NDArray(jnp.asarray(value, dtype)))
