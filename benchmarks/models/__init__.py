@@ -94,8 +94,9 @@ def figures_of(pair: Pair, *, quick: bool, with_torch: bool) -> dict[str, Figure
 def against_torch(pair: Pair, sides: Sides, seconds: float) -> Figure:
     """Training steps of symop and PyTorch, alternately, after a check of the first losses."""
     ours, theirs = sides.runs()[0], sides.in_torch()
-    for _ in range(10):
-        np.testing.assert_allclose(float(ours()), theirs(), rtol=2e-3)
+    # Rounding triples in each step of a ResNet, whose statistics are those of a batch.
+    for _ in range(4):
+        np.testing.assert_allclose(float(ours()), theirs(), rtol=1e-4)
     return alternately(f"{pair.name}: {PYTORCH}", ours, theirs, seconds, None)
 
 
