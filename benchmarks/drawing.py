@@ -19,11 +19,11 @@ TITLE = "Drawings"
 OPERATORS = 10_000
 FRAME, OPEN = 1 / 30, 2.0
 REMARKS = [
-    f"`tangle` has {OPERATORS:,} operators without structure; GPT has 130 blocks and its gradient, "
-    "more than 10,000 operators. Both pages are opened in headless Chromium without a GPU, in a "
-    "window of 1,400 by 900 pixels.",
-    "A frame is the time from one frame to the next while the drawing moves or is zoomed; the "
-    "browser shows at most 60 in a second, 16.7 ms.",
+    f"The first graph has {OPERATORS:,} operators without structure; GPT has 130 blocks and its "
+    "gradient, more than 10,000 operators. Both pages are opened in headless Chromium without a "
+    "GPU, in a window of 1,400 by 900 pixels.",
+    "A frame is the median time from one of 60 frames to the next while the drawing moves or is "
+    "zoomed; the browser shows at most 60 in a second, 16.7 ms.",
 ]
 FRAMES = """(async () => {
   const times = [];

@@ -38,7 +38,8 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     ]
     few, many = ENTRIES.values()
     remarks = [
-        f"Every step has a batch of its own, a csr matrix of {ROWS} rows and {COLUMNS:,} columns. "
+        f"The steps take turns with {repeats + 8} batches, csr matrices of {ROWS} rows and "
+        f"{COLUMNS:,} columns; the dense ones have one batch. "
         f"With {few} entries in each row, about 0.1 % of the rows of a table are updated; with "
         f"{many:,}, about 3 %.",
         f"A run is {SUCCESSIVE} steps in succession, as in training: a dense step, which goes "

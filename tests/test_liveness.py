@@ -52,6 +52,17 @@ class TestByHand:
         ]
         assert most_held(operations, {"b"}) == 58
 
+    def test_a_result_that_nobody_reads_is_there_for_a_moment(self):
+        operations = [Operation("scan", ("x",), {"a": 8, "b": 8})]
+        assert most_held(operations, {"a"}) == 16
+
+    def test_the_order_is_found_for_many_operations(self):
+        """Pairs, of which each second operation frees what the first makes."""
+        wide = [Operation("dot_general", "x", {f"a{i}": 10}) for i in range(20_000)]
+        ends = [Operation("reduce_sum", (f"a{i}",), {f"b{i}": 1}) for i in range(20_000)]
+        outputs = {f"b{i}" for i in range(20_000)}
+        assert most_held([*wide, *ends], outputs) == 20_000 + 10
+
 
 def perceptron(weights, x):
     for one in weights:

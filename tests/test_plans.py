@@ -1,6 +1,7 @@
 """``so.plan`` against what XLA compiles, and ``so.propose_rules`` against data parallelism."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -11,6 +12,7 @@ from mesh_models import digits, language_model, perceptron
 import symop as so
 from registry.errors import ArgumentError, FeedError, UnknownTypeError
 from symop import train
+from symop.planning.propagation import exchange, followed
 
 pytestmark = pytest.mark.scale
 MODELS = {
@@ -72,6 +74,47 @@ def test_parameters_split_like_the_batch_are_gathered_and_not_the_values():
     gathered = sum(one.bytes for one in plan.exchanges if one.kind == "all-gather")
     # Each weight once for the forward pass and once for the gradients, in the loop over blocks.
     assert gathered <= 2 * weights + 64
+
+
+def test_gradients_that_are_numbers():
+    """The gradient of a term that stands alone is a literal of the jaxpr."""
+    x, p = so.var("x", (8, 4)), so.var("p", ())
+    mesh = AbstractMesh((4,), ("data",))
+    for loss in (so.mean(x) + p, so.mean(x) - p * 3.0, so.mean(x) + so.stop_gradient(p)):
+        assert so.plan(loss, mesh, inputs=["x"]).bytes == 4
+
+
+def test_calls_of_one_jitted_function_are_split_apart():
+    """Each product is computed as its own readers are split; JAX traces the function once."""
+    product = jax.jit(lambda a, b: a @ b)
+
+    def f(a, p, q):
+        return jnp.tanh(product(a, a) * p), jnp.tanh(product(a, a) * q)
+
+    def inlined(a, p, q):
+        return jnp.tanh((a @ a) * p), jnp.tanh((a @ a) * q)
+
+    shardings, sizes = [(), ("data",), (None, "model")], {"data": 4, "model": 2}
+    both = [
+        followed(jax.make_jaxpr(one)(*[jnp.ones((8, 8))] * 3).jaxpr, shardings, sizes,
+                 lambda *_: None, [True] * 3)
+        for one in (f, inlined)
+    ]  # fmt: skip
+    assert both[0] == both[1]
+    assert both[0][0] == [("data",), (None, "model")]
+
+
+def test_an_axis_over_other_mesh_axes_is_permuted():
+    """Devices hold other parts if the order of the mesh axes changes."""
+    seen = []
+    array, sizes = jax.ShapeDtypeStruct((8, 4), "float32"), {"data": 4, "model": 2}
+    exchange(array, (("data", "model"),), (("model",),), sizes, seen.append)
+    exchange(array, (("model",),), (("data", "model"),), sizes, seen.append)
+    exchange(array, (("data",),), (("data", "model"),), sizes, seen.append)
+    found = [(one.kind, one.bytes) for one in seen]
+    assert found == [
+        ("collective-permute", 16), ("all-gather", 64), ("collective-permute", 16),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("where", [(), ("model",), (("data", "model"),)])

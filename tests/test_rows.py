@@ -60,6 +60,36 @@ class TestValues:
         assert not np.any(merged.values[2:])
         np.testing.assert_allclose(merged.to_dense(), rows.to_dense(), rtol=1e-6)
 
+    @pytest.mark.parametrize(
+        ("count", "height"),
+        [
+            (1, 1),
+            (3, 2**31 - 2),
+            (40_000, 10_000_000),  # row numbers of several digits
+            (2**17, 50),
+            pytest.param(2**24 + 1, 9, marks=pytest.mark.slow),  # too many for digits
+        ],
+    )
+    def test_merging_is_that_of_numpy(self, count, height):
+        draw = np.random.default_rng(0)
+        rows = draw.integers(-1, height + 1, count).astype("int32")
+        values = draw.integers(-9, 9, (count, 1)).astype("float32")
+        merged = SelectedRows(jnp.asarray(rows), jnp.asarray(values), height).merged()
+        inside = (rows >= 0) & (rows < height)
+        once, places = np.unique(rows[inside], return_inverse=True)
+        sums = np.zeros(len(once), "float32")
+        np.add.at(sums, places, values[inside, 0])
+        np.testing.assert_array_equal(merged.rows[: len(once)], once)
+        np.testing.assert_array_equal(merged.values[: len(once), 0], sums)
+        assert np.all(np.asarray(merged.rows)[len(once) :] == height)
+
+    def test_merging_of_rows_beyond_32_bits(self):
+        with jax.enable_x64(True):
+            rows = SelectedRows(jnp.array([2**32 + 1, 1, 2**32 + 1]), jnp.ones((3, 1)), 2**33)
+            merged = rows.merged()
+            assert merged.rows.tolist() == [1, 2**32 + 1, 2**33]
+            assert merged.values.ravel().tolist() == [1.0, 2.0, 0.0]
+
     def test_what_is_dropped_may_be_anything(self):
         rows = SelectedRows(jnp.array([0, HEIGHT]), jnp.array([[1.0], [np.nan]]), HEIGHT)
         assert rows.merged().values.ravel().tolist() == [1.0, 0.0]

@@ -168,6 +168,8 @@ class _Shardings:
             return False
         self._results[node] = [() for _ in node.types or ()]
         if node not in self._moving or not plain:
+            if any(map(self.of, node.operands)):  # what follows from it is not looked for
+                self._unknown.add(node)
             return False
         return self._followed(node)
 

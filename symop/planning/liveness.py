@@ -7,6 +7,7 @@ least memory. Here it is that of the program, or that in which the operation com
 the most (XLA's list scheduler; hlo_memory_scheduler.cc).
 """
 
+import heapq
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -96,15 +97,15 @@ def _has_buffer(name: str, readers: int, multiplied: bool) -> bool:
 def _peak(operations: Sequence[Operation], kept: Collection[Hashable]) -> int:
     """Returns the most bytes that are held if the operations run in this order."""
     last = {value: i for i, one in enumerate(operations) for value in (*one.results, *one.reads)}
+    last.update(dict.fromkeys(kept, len(operations)))
     sizes: dict[Hashable, int] = {}
     held = most = 0
     for i, one in enumerate(operations):
         sizes.update(one.results)
-        ended = {value for value in (*one.results, *one.reads) if last[value] == i} - {*kept}
-        free = [sizes[value] for value in ended]
+        read = [sizes[value] for value in one.reads if last[value] == i]
         held += sum(one.results.values())
-        most = max(most, held - _reused(one, free) + one.besides)
-        held -= sum(free)
+        most = max(most, held - _reused(one, read) + one.besides)
+        held -= sum(read) + sum(size for value, size in one.results.items() if last[value] == i)
     return most
 
 
@@ -118,27 +119,34 @@ def _reused(operation: Operation, free: Sequence[int]) -> int:
 def _by_freed(operations: Sequence[Operation], kept: Collection[Hashable]) -> Iterator[Operation]:
     """Iterates in the order in which the operation is next that frees the most bytes."""
     sizes = {value: size for one in operations for value, size in one.results.items()}
-    readers = Counter(value for one in operations for value in one.reads)
-    readers.update(kept)
     makers = {value: i for i, one in enumerate(operations) for value in one.results}
-    awaited = [len({makers[value] for value in one.reads}) for one in operations]
-    waiting: dict[int, set[int]] = {}
+    readers: dict[Hashable, set[int]] = {value: set() for value in sizes}
     for i, one in enumerate(operations):
         for value in one.reads:
-            waiting.setdefault(makers[value], set()).add(i)
+            readers[value].add(i)
+    awaited = [len({makers[value] for value in one.reads}) for one in operations]
 
-    def freed(i: int) -> tuple[int, int]:
+    def entry(i: int) -> tuple[int, int]:
         one = operations[i]
-        ended = sum(sizes[value] for value in one.reads if readers[value] == 1)
-        return ended - sum(one.results.values()), -i
+        ended = sum(sizes[v] for v in one.reads if len(readers[v]) == 1 and v not in kept)
+        return sum(one.results.values()) - ended, i
 
-    ready = {i for i, count in enumerate(awaited) if not count}
+    ready = [entry(i) for i, count in enumerate(awaited) if not count]
+    heapq.heapify(ready)
+    done: set[int] = set()
     while ready:
-        i = max(ready, key=freed)
-        ready.remove(i)
+        _, i = heapq.heappop(ready)
+        if i in done:
+            continue
+        done.add(i)
         yield operations[i]
-        readers.subtract(operations[i].reads)
-        for j in waiting.get(i, ()):
+        for j in set().union(*(readers[value] for value in operations[i].results)):
             awaited[j] -= 1
             if not awaited[j]:
-                ready.add(j)
+                heapq.heappush(ready, entry(j))
+        for value in operations[i].reads:
+            readers[value].remove(i)
+            # The last reader frees more now: it comes in again, before its old entry.
+            for j in readers[value] if len(readers[value]) == 1 else ():
+                if not awaited[j]:
+                    heapq.heappush(ready, entry(j))

@@ -171,10 +171,11 @@ def plan(
 
     Shardings are followed through the graph and its gradients as XLA's partitioner does:
     what is summed over a split axis is reduced over devices; where operands disagree, the smaller
-    one is gathered. XLA may do otherwise; ``docs/scale.md`` compares. Of a ``while_loop`` one step
-    is counted, of a ``cond`` the branch that exchanges the most. What an optimizer exchanges
-    is counted as well: norms, and at least a part of what products of its matrices need; where it
-    evaluates the loss in a loop, one evaluation.
+    one is gathered; a product is split as what reads it entry by entry. XLA may do otherwise;
+    ``docs/scale.md`` compares. Of a ``while_loop`` one step is counted, of a ``cond`` the branch
+    that exchanges the most. What an optimizer exchanges is counted as well: norms, and at least a
+    part of what products of its matrices need; where it evaluates the loss in a loop, one
+    evaluation.
 
     Args:
         loss: a symbol of shape ``()``.
@@ -239,7 +240,8 @@ class TracedStep:
             mesh: the mesh.
             rules: the rules.
             constrained: whether to trace the step with the constraints that the trainer adds.
-                They change which values are held at once, by little, and not what is exchanged.
+                They change which values are held at once, by up to a tenth, and hardly what is
+                exchanged.
         """
         if not isinstance(mesh, (_Mesh, _AbstractMesh)):
             raise ArgumentError(

@@ -19,6 +19,8 @@ Sizes = Mapping[str, int]
 """The sizes of mesh axes."""
 _Spec: Any = PartitionSpec  # JAX declares no types for it
 _UNCONSTRAINED: Any = _Spec.UNCONSTRAINED
+_PASSES = 3
+"""The most passes in which readers tell how they want values to be split, one equation a pass."""
 _ROUNDS = 4
 """The number of times that the sharding of a loop's carry is followed through the body."""
 
@@ -84,6 +86,35 @@ def received(before: Sharding, after: Sharding) -> Sharding:
     return only_over(before, [axis for axis in mesh_axes(before) if axis not in lost])
 
 
+class Wishes:
+    """How the values of a jaxpr are split by what is computed from them entry by entry.
+
+    Attributes:
+        values: the shardings, by variable.
+        inner: the wishes of inner jaxprs, by the ids of the equation and of the jaxpr: JAX shares
+            the jaxpr of a jitted function among its calls.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[Any, Sharding] = {}
+        self.inner: dict[tuple[int, int], Wishes] = {}
+
+    def of(self, equation: int, jaxpr: Jaxpr) -> "Wishes":
+        """Returns those of the jaxpr of an equation, of which the id is given."""
+        return self.inner.setdefault((equation, id(jaxpr)), Wishes())
+
+    def count(self) -> int:
+        """Returns the number of all of them."""
+        return len(self.values) + sum(one.count() for one in self.inner.values())
+
+    def pass_on(self, known: Sequence[Any], to: "Wishes", others: Sequence[Any]) -> None:
+        """Adds those of variables to those of others, which are the same values."""
+        for one, other in zip(known, others, strict=True):
+            if any(isinstance(each, Literal) for each in (one, other)) or one not in self.values:
+                continue
+            to.values.setdefault(other, self.values[one])
+
+
 class Walk:
     """The shardings of the values of a jaxpr, and the copies of them that devices have.
 
@@ -91,7 +122,7 @@ class Walk:
         sizes: the sizes of the mesh axes.
         gathered: whether an operand was gathered because one of a batch is split alike.
         mixed: whether an entry may depend on entries at other places along an axis that is split.
-        readers: for values, the sharding of what is computed from them entry by entry.
+        wishes: how readers want values to be split.
     """
 
     def __init__(
@@ -100,14 +131,14 @@ class Walk:
         inputs: Sequence[Sharding],
         sizes: Sizes,
         batch: Sequence[bool] = (),
-        readers: dict[Any, Sharding] | None = None,
+        wishes: Wishes | None = None,
     ) -> None:
         """Starts with the shardings of the inputs, and which of them depend on a batch.
 
-        ``readers`` are those of a walk before: a product is computed where its readers are.
+        ``wishes`` are those of a walk before: a product is computed where its readers are.
         """
         self.sizes, self.gathered, self.mixed = sizes, False, False
-        self.readers = {} if readers is None else readers
+        self.wishes = Wishes() if wishes is None else wishes
         self._shardings: dict[Any, Sharding] = dict(zip(jaxpr.invars, inputs, strict=True))
         self._batch = {one for one, flag in zip(jaxpr.invars, batch, strict=False) if flag}
         self._copies: set[tuple[int, Sharding]] = set()
@@ -154,7 +185,8 @@ class Walk:
         names: dict[Any, Hashable] = {one: object() for one in sliced}
         operations = [Operation("dynamic_slice", (), {names[o]: self._bytes(o)}) for o in sliced]
         operations += self._operations(jaxpr, names)
-        return most_held(operations, {names[one] for one in jaxpr.outvars if one in names})
+        outputs = {names[one] for one in _variables(jaxpr.outvars) if one in names}
+        return most_held(operations, outputs)
 
     def _operations(self, jaxpr: Jaxpr, names: dict[Any, Hashable]) -> Iterator[Operation]:
         """Iterates over the operations of ``jaxpr``, those of calls in their place.
@@ -204,17 +236,12 @@ class Walk:
         return self.by_factors(equation, report)
 
     def _call(self, inner: Any, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
-        jaxpr = getattr(inner, "jaxpr", inner)
-        self._pass(equation.outvars, jaxpr.outvars)
+        jaxpr: Jaxpr = getattr(inner, "jaxpr", inner)
+        wishes = self.wishes.of(id(equation), jaxpr)
+        self.wishes.pass_on(equation.outvars, wishes, jaxpr.outvars)
         results = self.inside(inner, equation.invars, report)
-        self._pass(jaxpr.invars, equation.invars)
+        wishes.pass_on(jaxpr.invars, self.wishes, equation.invars)
         return results
-
-    def _pass(self, known: Sequence[Any], others: Sequence[Any]) -> None:
-        """Passes what is known of readers on to others, which are the same values."""
-        for one, other in zip(known, others, strict=True):
-            if one in self.readers and not isinstance(other, Literal):
-                self.readers.setdefault(other, self.readers[one])
 
     def inside(
         self,
@@ -226,7 +253,8 @@ class Walk:
         """Returns the shardings of the results of an inner jaxpr on ``values``."""
         inner: Jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
         inputs = list(map(self.of, values)) if shardings is None else shardings
-        walk = Walk(inner, inputs, self.sizes, list(map(self.in_batch, values)), self.readers)
+        wishes = self.wishes.of(self._equation, inner)
+        walk = Walk(inner, inputs, self.sizes, list(map(self.in_batch, values)), wishes)
         for equation in inner.eqns:
             walk.follow(equation, report)
         self._inner[self._equation, id(inner)] = walk
@@ -239,7 +267,7 @@ class Walk:
         rule, values = rule_of(equation), equation.invars
         shardings = list(map(self.of, values))
         by_size = _reads_few(equation)
-        wanted = [self.readers.get(one, ()) for one in equation.outvars]
+        wanted = [self.wishes.values.get(one, ()) for one in equation.outvars]
         wanted = wanted if equation.primitive in PRODUCTS else []
         split = self._split_factors(rule, values, shardings, by_size=by_size, wanted=wanted)
         self.mixed = self.mixed or not rule.mixed.isdisjoint(split)
@@ -259,9 +287,8 @@ class Walk:
             for one, sharding in zip(equation.outvars, results, strict=True):
                 size = bytes_on_device(one.aval, sharding, self.sizes)
                 report(Collective("all-reduce", size, over))
-        if (
-            by_size and equation.primitive.name == "gather"
-        ):  # each device takes its part of what all of them have now
+        if by_size and equation.primitive.name == "gather":
+            # Each device takes its part of what all of them have now.
             split = self._split_factors(rule, values, shardings, by_size=False)
             results = [_sharding(axes, split) for axes in rule.results]
         if equation.primitive in ENTRYWISE:
@@ -271,10 +298,10 @@ class Walk:
     def _wish(self, equation: JaxprEqn, sharding: Sharding) -> None:
         """Notes how an operation entry by entry, whose result is split so, reads its operands."""
         out: Any = equation.outvars[0]
-        wish = self.readers.get(out, sharding)
+        wish = self.wishes.values.get(out, sharding)
         for one in _variables(equation.invars):
             if one.aval.shape == out.aval.shape and self.of(one) != wish:
-                self.readers[one] = wish
+                self.wishes.values[one] = wish
 
     def _split_factors(
         self,
@@ -360,13 +387,21 @@ def followed(
     The reported collectives come with the scope of the equation that needs them. Rows that are
     added into zeros are added where the result is ``wanted``.
     """
-    readers: dict[Any, Sharding] = {}
-    fills = _fills(jaxpr, wanted or {})
-    for told in (*[_unheard] * (_ROUNDS - 1), report):
-        walk = Walk(jaxpr, inputs, sizes, batch, readers)
+    wishes, fills = Wishes(), _fills(jaxpr, wanted or {})
+
+    def walked(told: Callable[[str, Collective], None]) -> Walk:
+        walk = Walk(jaxpr, inputs, sizes, batch, wishes)
         for equation in jaxpr.eqns:
             walk.follow(equation, partial(told, str(equation.source_info.name_stack)))
             walk.assign({one: fills[one] for one in equation.outvars if one in fills})
+        return walk
+
+    for _ in range(_PASSES):
+        before = wishes.count()
+        walked(_unheard)
+        if wishes.count() == before:
+            break
+    walk = walked(report)
     return list(map(walk.of, jaxpr.outvars)), walk.most_held(jaxpr)
 
 

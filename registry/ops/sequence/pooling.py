@@ -141,10 +141,12 @@ def _argmax_reference(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 def _largest(x: Array, ids: Array, count: int) -> Array:
     """The largest entries of each sequence; the minimum of the dtype for an empty sequence."""
-    ordered = _in_order(x) if is_inexact(x.dtype) else x
-    least = jnp.full((count, *x.shape[1:]), integer_limits(ordered.dtype)[0], ordered.dtype)
-    found = least.at[ids].max(ordered, mode="drop", indices_are_sorted=True) if count else least
-    return _of_order(found, x.dtype) if is_inexact(x.dtype) else found
+    least = -np.inf if is_inexact(x.dtype) else integer_limits(x.dtype)[0]
+    start = jnp.full((count, *x.shape[1:]), least, x.dtype)
+    if not count or not is_inexact(x.dtype):
+        return start.at[ids].max(x, mode="drop", indices_are_sorted=True) if count else start
+    found = _in_order(start).at[ids].max(_in_order(x), mode="drop", indices_are_sorted=True)
+    return _of_order(found, x.dtype)
 
 
 def _in_order(x: Array) -> Array:
