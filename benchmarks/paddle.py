@@ -29,7 +29,7 @@ Batch = dict[str, Any]
 
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of programs of Paddle."""
-    repeats = 5 if quick else 60
+    repeats = 5 if quick else 150
     sgd, adam = fluid.optimizer.SGD(RATE), fluid.optimizer.Adam(1e-3)
     return [
         step("a perceptron", perceptron, perceptron_in_jax, images(256, 64), sgd, repeats),
