@@ -152,12 +152,12 @@ def _sorted(rows: jax.Array, height: int) -> tuple[jax.Array, jax.Array]:
     if digit < _DIGIT or height.bit_length() > 32:
         order = jnp.argsort(rows)
         return rows[order], order
-    places = jnp.arange(count, dtype=np.uint32)
-    keys, order = rows.astype(np.uint32), places
+    places, numbers = jnp.arange(count, dtype=np.uint32), rows.astype(np.uint32)
+    order = places
     for shift in range(0, height.bit_length(), digit):
+        keys = numbers[order] if shift else numbers
         both = jnp.sort((keys >> shift) << width | places)
         order = order[both & ((1 << width) - 1)]
-        keys = rows.astype(np.uint32)[order]
     return rows[order], order
 
 

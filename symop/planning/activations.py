@@ -109,7 +109,7 @@ def where_computed(
     """
     values = _Shardings(shardings, inputs, sizes)
     for node in by_age(topological(gradients)):
-        values.disagree(node)
+        values.disagree(node)  # finds the shardings of its results
     results = []
     for gradient, name in zip(gradients, names, strict=True):
         own, wanted = values.of(gradient), shardings.get(name, ())

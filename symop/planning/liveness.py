@@ -17,7 +17,7 @@ from registry.primitives import ENTRYWISE_NAMES, PRODUCT_NAMES, REARRANGING_NAME
 _LOOPS = frozenset({"scan", "while"})
 _PRODUCTS = frozenset(PRODUCT_NAMES)
 _MOVED = frozenset(REARRANGING_NAMES) - {"concatenate", "dynamic_slice", "pad", "rev"} | {
-    "convert_element_type", "optimization_barrier", "sharding_constraint", "squeeze"}  # fmt: skip
+    "convert_element_type", "optimization_barrier", "sharding_constraint"}  # fmt: skip
 """The primitives whose results have no buffer, whoever reads them."""
 _FUSED = frozenset({*ENTRYWISE_NAMES, "dynamic_slice", "rev", "pad"}) - _MOVED
 """The primitives whose results have a buffer if several or a product read them."""

@@ -20,7 +20,7 @@ Sizes = Mapping[str, int]
 _Spec: Any = PartitionSpec  # JAX declares no types for it
 _UNCONSTRAINED: Any = _Spec.UNCONSTRAINED
 _PASSES = 3
-"""The most passes in which readers tell how they want values to be split, one equation a pass."""
+"""The most passes that collect hints, which each pass hands on by one equation."""
 _ROUNDS = 4
 """The number of times that the sharding of a loop's carry is followed through the body."""
 
@@ -86,28 +86,28 @@ def received(before: Sharding, after: Sharding) -> Sharding:
     return only_over(before, [axis for axis in mesh_axes(before) if axis not in lost])
 
 
-class Wishes:
-    """How the values of a jaxpr are split by what is computed from them entry by entry.
+class Hints:
+    """The shardings that suit the readers of values, which compute from them entry by entry.
 
     Attributes:
         values: the shardings, by variable.
-        inner: the wishes of inner jaxprs, by the ids of the equation and of the jaxpr: JAX shares
+        inner: the hints of inner jaxprs, by the ids of the equation and of the jaxpr: JAX shares
             the jaxpr of a jitted function among its calls.
     """
 
     def __init__(self) -> None:
         self.values: dict[Any, Sharding] = {}
-        self.inner: dict[tuple[int, int], Wishes] = {}
+        self.inner: dict[tuple[int, int], Hints] = {}
 
-    def of(self, equation: int, jaxpr: Jaxpr) -> "Wishes":
+    def of(self, equation: int, jaxpr: Jaxpr) -> "Hints":
         """Returns those of the jaxpr of an equation, of which the id is given."""
-        return self.inner.setdefault((equation, id(jaxpr)), Wishes())
+        return self.inner.setdefault((equation, id(jaxpr)), Hints())
 
     def count(self) -> int:
         """Returns the number of all of them."""
         return len(self.values) + sum(one.count() for one in self.inner.values())
 
-    def pass_on(self, known: Sequence[Any], to: "Wishes", others: Sequence[Any]) -> None:
+    def pass_on(self, known: Sequence[Any], to: "Hints", others: Sequence[Any]) -> None:
         """Adds those of variables to those of others, which are the same values."""
         for one, other in zip(known, others, strict=True):
             if any(isinstance(each, Literal) for each in (one, other)) or one not in self.values:
@@ -122,7 +122,7 @@ class Walk:
         sizes: the sizes of the mesh axes.
         gathered: whether an operand was gathered because one of a batch is split alike.
         mixed: whether an entry may depend on entries at other places along an axis that is split.
-        wishes: how readers want values to be split.
+        hints: how the readers of values are split.
     """
 
     def __init__(
@@ -131,14 +131,14 @@ class Walk:
         inputs: Sequence[Sharding],
         sizes: Sizes,
         batch: Sequence[bool] = (),
-        wishes: Wishes | None = None,
+        hints: Hints | None = None,
     ) -> None:
         """Starts with the shardings of the inputs, and which of them depend on a batch.
 
-        ``wishes`` are those of a walk before: a product is computed where its readers are.
+        ``hints`` are those of a walk before: a product is computed where its readers are.
         """
         self.sizes, self.gathered, self.mixed = sizes, False, False
-        self.wishes = Wishes() if wishes is None else wishes
+        self.hints = Hints() if hints is None else hints
         self._shardings: dict[Any, Sharding] = dict(zip(jaxpr.invars, inputs, strict=True))
         self._batch = {one for one, flag in zip(jaxpr.invars, batch, strict=False) if flag}
         self._copies: set[tuple[int, Sharding]] = set()
@@ -237,10 +237,10 @@ class Walk:
 
     def _call(self, inner: Any, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
         jaxpr: Jaxpr = getattr(inner, "jaxpr", inner)
-        wishes = self.wishes.of(id(equation), jaxpr)
-        self.wishes.pass_on(equation.outvars, wishes, jaxpr.outvars)
+        hints = self.hints.of(id(equation), jaxpr)
+        self.hints.pass_on(equation.outvars, hints, jaxpr.outvars)
         results = self.inside(inner, equation.invars, report)
-        wishes.pass_on(jaxpr.invars, self.wishes, equation.invars)
+        hints.pass_on(jaxpr.invars, self.hints, equation.invars)
         return results
 
     def inside(
@@ -253,8 +253,8 @@ class Walk:
         """Returns the shardings of the results of an inner jaxpr on ``values``."""
         inner: Jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
         inputs = list(map(self.of, values)) if shardings is None else shardings
-        wishes = self.wishes.of(self._equation, inner)
-        walk = Walk(inner, inputs, self.sizes, list(map(self.in_batch, values)), wishes)
+        hints = self.hints.of(self._equation, inner)
+        walk = Walk(inner, inputs, self.sizes, list(map(self.in_batch, values)), hints)
         for equation in inner.eqns:
             walk.follow(equation, report)
         self._inner[self._equation, id(inner)] = walk
@@ -267,7 +267,7 @@ class Walk:
         rule, values = rule_of(equation), equation.invars
         shardings = list(map(self.of, values))
         by_size = _reads_few(equation)
-        wanted = [self.wishes.values.get(one, ()) for one in equation.outvars]
+        wanted = [self.hints.values.get(one, ()) for one in equation.outvars]
         wanted = wanted if equation.primitive in PRODUCTS else []
         split = self._split_factors(rule, values, shardings, by_size=by_size, wanted=wanted)
         self.mixed = self.mixed or not rule.mixed.isdisjoint(split)
@@ -292,16 +292,16 @@ class Walk:
             split = self._split_factors(rule, values, shardings, by_size=False)
             results = [_sharding(axes, split) for axes in rule.results]
         if equation.primitive in ENTRYWISE:
-            self._wish(equation, results[0])
+            self._hint(equation, results[0])
         return results
 
-    def _wish(self, equation: JaxprEqn, sharding: Sharding) -> None:
+    def _hint(self, equation: JaxprEqn, sharding: Sharding) -> None:
         """Notes how an operation entry by entry, whose result is split so, reads its operands."""
         out: Any = equation.outvars[0]
-        wish = self.wishes.values.get(out, sharding)
+        hint = self.hints.values.get(out, sharding)
         for one in _variables(equation.invars):
-            if one.aval.shape == out.aval.shape and self.of(one) != wish:
-                self.wishes.values[one] = wish
+            if one.aval.shape == out.aval.shape and self.of(one) != hint:
+                self.hints.values[one] = hint
 
     def _split_factors(
         self,
@@ -315,8 +315,7 @@ class Walk:
         """Returns the mesh axes over which each factor is split.
 
         Where operands disagree, those that depend on a batch stay as they are, or the largest one;
-        if ``by_size``, the largest one. What readers want comes before operands that do not depend
-        on a batch.
+        if ``by_size``, the largest one. Hints come before operands that do not depend on a batch.
         """
 
         def rank(i: int) -> tuple[bool, int]:
@@ -387,19 +386,19 @@ def followed(
     The reported collectives come with the scope of the equation that needs them. Rows that are
     added into zeros are added where the result is ``wanted``.
     """
-    wishes, fills = Wishes(), _fills(jaxpr, wanted or {})
+    hints, fills = Hints(), _fills(jaxpr, wanted or {})
 
     def walked(told: Callable[[str, Collective], None]) -> Walk:
-        walk = Walk(jaxpr, inputs, sizes, batch, wishes)
+        walk = Walk(jaxpr, inputs, sizes, batch, hints)
         for equation in jaxpr.eqns:
             walk.follow(equation, partial(told, str(equation.source_info.name_stack)))
             walk.assign({one: fills[one] for one in equation.outvars if one in fills})
         return walk
 
     for _ in range(_PASSES):
-        before = wishes.count()
-        walked(_unheard)
-        if wishes.count() == before:
+        before = hints.count()
+        walked(_unreported)
+        if hints.count() == before:
             break
     walk = walked(report)
     return list(map(walk.of, jaxpr.outvars)), walk.most_held(jaxpr)
@@ -494,7 +493,7 @@ def silent(one: Collective) -> None:
     del one
 
 
-def _unheard(who: str, one: Collective) -> None:
+def _unreported(who: str, one: Collective) -> None:
     """Reports nothing."""
     del who, one
 

@@ -143,8 +143,10 @@ def _largest(x: Array, ids: Array, count: int) -> Array:
     """The largest entries of each sequence; the minimum of the dtype for an empty sequence."""
     least = -np.inf if is_inexact(x.dtype) else integer_limits(x.dtype)[0]
     start = jnp.full((count, *x.shape[1:]), least, x.dtype)
-    if not count or not is_inexact(x.dtype):
-        return start.at[ids].max(x, mode="drop", indices_are_sorted=True) if count else start
+    if not count:
+        return start
+    if not is_inexact(x.dtype):
+        return start.at[ids].max(x, mode="drop", indices_are_sorted=True)
     found = _in_order(start).at[ids].max(_in_order(x), mode="drop", indices_are_sorted=True)
     return _of_order(found, x.dtype)
 
