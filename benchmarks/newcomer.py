@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 NAMES = {
     "digits": ("epochs", 1, 61, 22),
     "pinn": ("steps", 1, 5000, 1),
-    "own_operator": ("steps", 1, 20_000, 1),
+    "own_operator": ("steps", 1, 60_000, 1),
     "brackets": ("epochs", 1, 31, 32),
     "gpt": ("steps", 1, 500, 1),
 }
@@ -30,7 +30,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     for name, (parameter, few, many, steps) in NAMES.items():
         own, twin = map(loaded, paths_of(name))
         figures.append(counted(f"{name}: lines", *map(lines_of, paths_of(name))))
-        figures += timed(name, own, twin, parameter, (few, many), steps, 1 if quick else 5)
+        figures += timed(name, own, twin, parameter, (few, many), steps, 1 if quick else 9)
     return figures, {}
 
 

@@ -45,8 +45,6 @@ from symop.runtime.donation import (
     DonatingStep,
     KeepsError,
     TracedError,
-    pack,
-    unpack,
 )
 from symop.runtime.function import (
     Replaced,
@@ -56,6 +54,7 @@ from symop.runtime.function import (
     unstack_arrays,
 )
 from symop.runtime.initial import initial_values
+from symop.runtime.packing import Packed, pack
 from symop.runtime.placement import MeshRecord, Placement, placement_of
 from symop.runtime.processes import Share, require_same
 from symop.symbol.building import Group, grad, var
@@ -251,7 +250,9 @@ class Trainer:
             moving=self._function.wrt,
             options=Options(accumulate, self.precision, ema, self.placement),
         )
+        self._fed = frozenset(self.inputs)
         self._step = DonatingStep(self._run)
+        self._donate = self._step.donate
         self._places = None if self.placement is None else StatePlacement(self.placement)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -388,6 +389,34 @@ class Trainer:
             FeedError: ``batch`` lacks an input, or contains something else, or the processes do
                 not give parts of one batch.
         """
+        # The usual case is in one function, as each call of one adds to the smallest steps.
+        if (
+            state.__class__ is TrainState
+            and batch.__class__ is dict
+            and batch.keys() == self._fed
+            and self.placement is None
+        ):
+            cell = state._cell
+            operands: list[Any] = [None, dict(batch)]
+            try:
+                with cell.lock:
+                    if cell.given:
+                        raise ChangedError  # a signal handler interrupts another step
+                    cell.given = operands
+                    last = cell.last
+                    before = last[0]
+                    operands[0] = before[0]
+                    if operands[0].__class__ is Packed:
+                        self._donate(last.extend, operands)
+                        if last[0] is not before:
+                            return state, last[0].pop()
+            except (ChangedError, KeepsError, TracedError, IndexError):
+                pass
+            finally:
+                operands.clear()
+        return self._general_step(state, batch)
+
+    def _general_step(self, state: Any, batch: Batch) -> tuple[TrainState, Arrays]:
         if not isinstance(state, TrainState):
             raise ArgumentError(
                 "step: the state must come from init(...), and the batch follow it, as "
@@ -395,22 +424,21 @@ class Trainer:
             )
         _require_fed("step", batch, self.inputs)
         if self.placement is None:
-            state.prepare(None)
             return self._stepped(state, dict(batch))
         placed = self.placement.put_feed("step", batch)
-        state.prepare(self._places)
         with self.placement.current():
             new, values = self._stepped(state, placed)
         return new, self.placement.finished(values)
 
     def _stepped(self, state: TrainState, batch: Arrays) -> tuple[TrainState, Arrays]:
+        """Takes a step, again if the state has changed meanwhile."""
         for _ in range(_TIMES):
             try:
                 return state, self._replaced(state, batch)
             except ChangedError:
                 pass
             except TracedError:
-                new, values = self._step.inline((state.packed(), batch))
+                new, values = self._step.inline((state.packed(self._places), batch))
                 return TrainState(*new()), values
         raise BusyError(
             f"step: the state must not change during the step, got {_TIMES} steps of it by "
@@ -425,8 +453,9 @@ class Trainer:
             with cell.lock:
                 cell.start(operands)
                 last = cell.last
+                packed = state.packed(self._places)
                 try:
-                    operands[0] = state.packed()
+                    operands[0] = packed
                 except IndexError:  # a signal handler has emptied it
                     raise ChangedError from None
                 return self._step.replace(last, operands).pop()
@@ -436,14 +465,14 @@ class Trainer:
         finally:
             operands.clear()
 
-    def _run(self, state: Any, batch: Arrays) -> list[Any]:
-        parts, advance = unpack(state), self._advance
+    def _run(self, state: Packed, batch: Arrays) -> list[Any]:
+        parts, advance = state(), self._advance
         if self.placement is not None:
             values = dict.fromkeys(["loss", *self.metrics], self.placement.whole)
             results = shardings_of_state(self.placement, parts), values
             advance = on_automatic_axes(self.placement, advance, results)
         new, values = advance(parts, batch)
-        return [pack(new), values]
+        return [pack(new, joins=state.is_joined), values]
 
     # Evaluation
 
@@ -467,7 +496,7 @@ class Trainer:
         variables = variables_of(everything.roots)
         batch = {name: struct_of(variables[name].type) for name in self.inputs}
         shapes = {name: one.shape for name, one in batch.items()}
-        state = jax.eval_shape(lambda: pack(self._initial(jax.random.key(0), shapes)))
+        state = jax.eval_shape(lambda: pack(self._initial(jax.random.key(0), shapes), joins=True))
         return self._step.lower(state, batch)
 
     def _typed(self, loss: Symbol, types: Mapping[str, Any]) -> Symbol:
@@ -798,12 +827,6 @@ def _require_fed(owner: str, batch: Batch, inputs: Sequence[str]) -> None:
         ArgumentError: it is not a dict.
         FeedError: it does not.
     """
-    if (
-        batch.__class__ is dict
-        and len(batch) == len(inputs)
-        and all(map(batch.__contains__, inputs))
-    ):
-        return  # the usual case, fast
     if isinstance(batch, (list, tuple)):
         raise ArgumentError(
             f"{owner}: the batch must be a dict of arrays by name ({', '.join(inputs)}), got a "

@@ -33,11 +33,10 @@ from symop.runtime.donation import (
     DonatingStep,
     KeepsError,
     TracedError,
-    pack,
-    unpack,
 )
 from symop.runtime.function import Specialized, as_fed, over_stacks, require_whole
 from symop.runtime.memory import copy_array
+from symop.runtime.packing import pack, unpack
 from symop.runtime.placement import Placement, constrained_by
 
 Key = tuple[Any, ...]

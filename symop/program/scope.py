@@ -9,8 +9,9 @@ import jax
 
 from registry.errors import BusyError
 from symop.runtime.array_store import Name, Stored
-from symop.runtime.donation import Cell, set_together, unpack
+from symop.runtime.donation import Cell, set_together
 from symop.runtime.memory import copy_array
+from symop.runtime.packing import unpack
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -24,8 +24,6 @@ supported.
 """
 
 import contextlib
-import dataclasses
-import functools
 import signal
 import sys
 import threading
@@ -36,13 +34,11 @@ from types import FrameType
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import BusyError
 from registry.primitives import binds, callback_primitives
 from symop.runtime.jax_messages import DONATED, IN_ITSELF
-from symop.runtime.memory import copy_array, is_alive, memory_of
 
 R = TypeVar("R")
 Store = Callable[[Iterator[Any]], R]
@@ -51,85 +47,6 @@ _FIRST = (0,)
 _BUSY = "step: it must not be called by a handler while it is compiled for the same arguments"
 _debugs_nans, _debugs_infs = jax.debug_nans, jax.debug_infs
 Handler = Callable[[int, FrameType | None], Any]
-
-
-class Packed(functools.partial[Any]):
-    """A pytree that holds the leaves of another tree, which calling it rebuilds.
-
-    JAX builds this class by one C call, whereas the class of another node (a row-sparse value, an
-    optax state) may run Python code.
-
-    Attributes:
-        func: Builds the tree.
-        args: The leaves, as a single tuple.
-    """
-
-    __slots__ = ()
-
-    def is_of(self, structure: Any) -> bool:
-        """Whether the tree that it builds has this structure."""
-        return isinstance(self.func, _Builder) and bool(self.func.structure == structure)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Builder:
-    """Builds a tree from its leaves.
-
-    Attributes:
-        structure: The structure of the tree.
-        keys: The positions of leaves that are random keys, with the implementation of each. JAX
-            runs Python code if a compiled function returns a key, so it returns the key's data.
-    """
-
-    structure: Any
-    keys: tuple[tuple[int, Any], ...]
-
-    def __call__(self, leaves: Sequence[Any]) -> Any:
-        values = list(leaves)
-        for i, implementation in self.keys:
-            values[i] = jax.random.wrap_key_data(values[i], impl=implementation)
-        return self.structure.unflatten(values)
-
-
-def pack(tree: Any) -> Packed:
-    """Returns ``tree`` in the form in which a step takes and returns other pytrees than lists."""
-    leaves, structure = jax.tree_util.tree_flatten(tree)
-    leaves = _distinct(leaves)
-    keys = [(i, jax.random.key_impl(one)) for i, one in enumerate(leaves) if _is_key(one)]
-    for i, _ in keys:
-        leaves[i] = jax.random.key_data(leaves[i])
-    return Packed(_builder(structure, tuple(keys)), tuple(leaves))
-
-
-def _distinct(leaves: list[Any]) -> list[Any]:
-    """Copies each leaf that shares memory with an earlier one: memory is donated only once."""
-    seen: set[Any] = set()
-    result = []
-    for one in leaves:
-        memory = memory_of(one) if is_alive(one) else None
-        result.append(copy_array(one) if memory in seen else one)
-        if memory is not None:
-            seen.add(memory)
-    return result
-
-
-def _is_key(leaf: Any) -> bool:
-    dtype = getattr(leaf, "dtype", None)
-    return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
-
-
-@functools.lru_cache(maxsize=1024)
-def _builder(structure: Any, keys: tuple[tuple[int, Any], ...]) -> _Builder:
-    """Returns the cached builder of a structure, since JAX compares it in each call."""
-    return _Builder(structure, keys)
-
-
-jax.tree_util.register_pytree_node(Packed, lambda one: (one.args[0], one.func), Packed)
-
-
-def unpack(value: Any) -> Any:
-    """Returns the tree of a ``Packed`` value, and any other value unchanged."""
-    return value() if value.__class__ is Packed else value
 
 
 class _Hooked:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import jax
 
-from symop.runtime.donation import Cell, Packed, pack
+from symop.runtime.donation import Cell
+from symop.runtime.packing import Packed, pack
 from symop.training.placing import StatePlacement
 
 Arrays = dict[str, Any]
@@ -163,10 +164,13 @@ class TrainState:
         if places is not None:
             held[0] = places.put(parts)
 
-    def packed(self) -> Packed:
-        """Returns the parts, packed as a step takes them."""
+    def packed(self, places: StatePlacement | None) -> Packed:
+        """Returns the parts, packed and placed as a step takes them; see ``prepare``."""
         parts = self._cell.last[0][0]
-        return parts if parts.__class__ is Packed else pack(parts)
+        if parts.__class__ is not Packed:
+            self.prepare(places)
+            parts = self._cell.last[0][0]
+        return parts if parts.__class__ is Packed else pack(parts, joins=places is None)
 
 
 _register: Any = jax.tree_util.register_pytree_with_keys

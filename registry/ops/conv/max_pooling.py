@@ -193,7 +193,9 @@ def max_pooling_gradient(
     over = pooling_window(
         data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     )
-    data, cotangent = varied_alike([_chosen_from(data, cotangent.dtype, drops_infinite), cotangent])
+    # Without padding, each window scatters to its first entry if all are minus infinity.
+    as_it_is = drops_infinite or not any(map(any, over.all_pads()))
+    data, cotangent = varied_alike([_chosen_from(data, cotangent.dtype, as_it_is), cotangent])
     _, pull = jax.vjp(lambda x: _max_pool(x, over), data)
     out: Array = pull(cotangent)[0]
     return out

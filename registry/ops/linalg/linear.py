@@ -108,7 +108,16 @@ def _row_and_column_cotangents(rows: Var, columns: Var, d: Any) -> tuple[Any, An
         labels = matrix_labels(rows.shape, columns.shape, False, False)
         d_rows, d_columns = factor_cotangents(rows, columns, labels, d)
         return d_rows(), d_columns()
-    return unbroadcast(d @ swapped(columns), rows), unbroadcast(swapped(rows) @ d, columns)
+    return unbroadcast(d @ swapped(columns), rows), unbroadcast(_product(rows, d), columns)
+
+
+def _product(x: Var, d: Var) -> Any:
+    """``x^T d``; if ``d`` is a column, as ``(d^T x)^T``.
+
+    XLA's CPU compiler fuses the transpose of a matrix with its product by a column, which takes
+    three times as long to compile as the product of a row by the matrix.
+    """
+    return swapped(swapped(d) @ x) if d.shape[-1] == 1 else swapped(x) @ d
 
 
 # dot -------------------------------------------------------------------------------------------
@@ -170,7 +179,7 @@ def _dot_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     y_first = permute_dims(y, axes=order)
     d = reshape(d_out, shape=(rows, columns))
     d_x = d @ swapped(reshape(y_first, shape=(inner, columns)))
-    d_y = swapped(reshape(x, shape=(rows, inner))) @ d
+    d_y = _product(reshape(x, shape=(rows, inner)), d)
     back = tuple(np.argsort(order).tolist())
     d_y = permute_dims(reshape(d_y, shape=y_first.shape), axes=back)
     return {"x": unbroadcast(reshape(d_x, shape=x.shape), x), "y": unbroadcast(d_y, y)}
