@@ -207,6 +207,35 @@ def test_a_standard_update_is_of_all_rows(name):
     assert_allclose(stored.asnumpy(), dense.asnumpy(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["sgd momentum", "adam", "adagrad"])
+def test_sparse_and_dense_parameters_are_updated_by_one_program(name):
+    """As by one update each; if the program fails, nothing changes."""
+    numbers = np.arange(1.0, 11, dtype=np.float32).reshape(5, 2)
+    together, alone = (
+        mx.optimizer.get_updater(mx.optimizer.create(name.split()[0], **dense_rule(name)))
+        for _ in "12"
+    )
+    ours, theirs = (
+        [nd.array(numbers).tostype("row_sparse"), nd.array([1.0, 2.0]), nd.array(numbers)]
+        for _ in "12"
+    )
+    grads = [nd.array(ROWS).tostype("row_sparse"), nd.array([0.5, -1.0]), nd.array(ROWS)]
+    for _ in range(3):
+        together([0, 1, 2], grads, ours)
+        for each in zip(range(3), grads, theirs, strict=True):
+            alone(*each)
+    for one, other in zip(ours, theirs, strict=True):
+        assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6)
+    (step,) = together.optimizer._known.values()
+    assert step._cache_size() == 1
+    before = [one.asnumpy() for one in ours]
+    with pytest.raises(MXNetError, match="shape"):
+        together([0, 1, 2], [grads[0], nd.array([1.0, 2.0, 3.0]), grads[2]], ours)
+    for one, other in zip(ours, before, strict=True):
+        assert_allclose(one.asnumpy(), other)
+    assert together.optimizer.num_update == 3
+
+
 def test_states_of_rows_are_restored():
     made = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9)
     update, weight = mx.optimizer.get_updater(made), nd.ones((5, 2)).tostype("row_sparse")

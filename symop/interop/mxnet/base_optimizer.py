@@ -5,6 +5,7 @@ import functools
 import logging
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 import jax
@@ -357,12 +358,16 @@ class Formula(Optimizer):
         return result
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Updates one parameter, or several, given as lists."""
+        """Updates one parameter, or several, given as lists.
+
+        Raises:
+            MXNetError: a gradient does not have the shape of its parameter; nothing is updated.
+        """
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
+        _require_alike(weight, grad)
         if any(one.is_sparse for one in (*weight, *grad)):
-            for each in zip(index, weight, grad, state, strict=True):
-                self._update_stored(*each)
+            self._update_stored(index, weight, grad, state)
             return
         arrays = [*weight, *jax.tree.leaves(list(state))]
         for array in arrays:
@@ -374,15 +379,21 @@ class Formula(Optimizer):
             new = self._compiled(key)(told(numbers), *given, old)
             hold_together(arrays, jax.tree.leaves(new))
 
-    def _update_stored(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Updates a parameter of which it, or the gradient, is sparse, by the gradient's rows."""
-        leaves, tree = jax.tree.flatten(state)
-        tables = [weight, *leaves]
-        lazy = self._is_lazy(weight, grad, leaves)
-        with self.counted_if_changed(tables):
-            key, numbers = self.plan([index])
-            step = self._rows_compiled((key, tree), lazy)
-            stepped(tables, grad, told(numbers), step)
+    def _update_stored(
+        self,
+        indices: Sequence[Index],
+        weights: Sequence[NDArray],
+        grads: Sequence[NDArray],
+        states: Sequence[Any],
+    ) -> None:
+        """Updates parameters some of which, or gradients, are sparse, by the rows of gradients."""
+        leaves, trees = zip(*map(jax.tree.flatten, states), strict=True)
+        groups = [[one, *own] for one, own in zip(weights, leaves, strict=True)]
+        lazy = tuple(map(self._is_lazy, weights, grads, leaves))
+        with self.counted_if_changed(list(chain.from_iterable(groups))):
+            key, numbers = self.plan(indices)
+            sizes = tuple(map(len, groups))
+            stepped(groups, grads, told(numbers), self._rows_compiled((key, trees), sizes, lazy))
 
     def _is_lazy(self, weight: NDArray, grad: NDArray, states: Sequence[NDArray]) -> bool:
         """Whether only the rows of the gradient are updated; warns if it becomes dense."""
@@ -396,18 +407,24 @@ class Formula(Optimizer):
         alike = all(one.stype == weight.stype for one in states)
         return alike and (kind == "rows" or getattr(self, "lazy_update", False))
 
-    def _rows_compiled(self, key: Hashable, lazy: bool) -> Any:
-        """The compiled step on the rows of one parameter and its state."""
-        known = self.__dict__.setdefault("_known", {})
-        if (key, lazy) not in known:
-            known[key, lazy] = DonatingStep(functools.partial(run, self._row_step, key, lazy))
-        return known[key, lazy]
+    def _rows_compiled(
+        self, key: Hashable, sizes: tuple[int, ...], lazy: tuple[bool, ...]
+    ) -> DonatingStep:
+        """The compiled step on the rows of parameters and their states."""
+        known: dict[Hashable, DonatingStep] = self.__dict__.setdefault("_known", {})
+        which = key, sizes, lazy
+        if which not in known:
+            known[which] = DonatingStep(functools.partial(run, self._row_step, *which))
+        return known[which]
 
-    def _row_step(self, key: Any, tables: Sequence[Any], grad: Any, numbers: Any) -> list[Any]:
-        own, tree = key
-        states = tree.unflatten(tables[1:])
-        weights, moved = self.apply(own, numbers, [tables[0]], [grad], [states])
-        return [weights[0], *jax.tree.leaves(moved[0])]
+    def _row_step(
+        self, key: Any, groups: Sequence[Sequence[Any]], grads: Sequence[Any], numbers: Any
+    ) -> list[list[Any]]:
+        own, trees = key
+        states = [tree.unflatten(one[1:]) for tree, one in zip(trees, groups, strict=True)]
+        weights, moved = self.apply(own, numbers, [one[0] for one in groups], grads, states)
+        leaves = map(jax.tree.leaves, moved)
+        return [[new, *one] for new, one in zip(weights, leaves, strict=True)]
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """``update``, or a subclass's own, in single precision if the parameter is kept so."""
@@ -431,6 +448,15 @@ class Formula(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: one for k, one in super().__getstate__().items() if k != "_known"}
+
+
+def _require_alike(weights: Sequence[NDArray], grads: Sequence[NDArray]) -> None:
+    for weight, grad in zip(weights, grads, strict=True):
+        if weight.shape != grad.shape:
+            raise MXNetError(
+                "update: a gradient must have the shape of its parameter, got "
+                f"{grad.shape} for {weight.shape}"
+            )
 
 
 def told(numbers: Sequence[float]) -> Any:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,8 +15,10 @@ from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, set_value
 from symop.interop.mxnet.taking import taken
 from symop.runtime.donation import DonatingStep, set_together
 
-Step = Callable[..., Sequence[Any]]
-"""From tables (or their rows), the gradient, and numbers, to the new tables."""
+Step = Callable[..., Sequence[Sequence[Any]]]
+"""From the tables of each parameter (or their rows), gradients, and numbers, to new tables."""
+Tables = Sequence[NDArray]
+"""A parameter and its states."""
 
 
 def gradient_of(grad: NDArray) -> Any:
@@ -24,23 +26,26 @@ def gradient_of(grad: NDArray) -> Any:
     return grad.rows if isinstance(grad, RowSparseNDArray) else grad.inner.value
 
 
-def stepped(tables: Sequence[NDArray], grad: NDArray, numbers: Any, step: DonatingStep) -> None:
-    """Updates tables, dense or row-sparse, in place by a compiled step.
+def stepped(
+    groups: Sequence[Tables], grads: Sequence[NDArray], numbers: Any, step: DonatingStep
+) -> None:
+    """Updates the tables of parameters, dense or row-sparse, in place by one compiled step.
 
     Row-sparse tables store all rows afterwards.
     """
+    tables = list(chain.from_iterable(groups))
     for one in tables:
         one.require_changeable()
         if isinstance(one, RowSparseNDArray):
             _fill(one)
-    gradient = gradient_of(grad)
+    gradients = list(map(gradient_of, grads))
     flush()
     places = [one.stored for one in tables]
 
     def store(results: Iterator[Any]) -> None:
         set_together(places, "_value", chain.from_iterable(results))
 
-    step.into(store, (taken(tables), gradient, numbers))
+    step.into(store, (taken(tables), gradients, numbers))
     for one, place in zip(tables, places, strict=True):
         place._link = None
         if not one.is_sparse and one.is_shared:
@@ -55,23 +60,63 @@ def _fill(table: RowSparseNDArray) -> None:
 
 
 @memoized(256)
-def compiled(step: Step, key: Hashable, lazy: bool) -> DonatingStep:
-    """``step`` with ``key`` as its first argument; ``lazy`` steps get the rows of the gradient."""
-    return DonatingStep(functools.partial(run, step, key, lazy))
+def compiled(step: Step, key: Hashable, sizes: tuple[int, ...], lazy: tuple[bool, ...]) -> Any:
+    """``step`` for parameters with ``sizes`` tables; see ``run``."""
+    return DonatingStep(functools.partial(run, step, key, sizes, lazy))
 
 
 def run(
-    step: Step, key: Any, lazy: bool, tables: Sequence[Any], grad: Any, numbers: Any
+    step: Step,
+    key: Any,
+    sizes: Sequence[int],
+    lazy: Sequence[bool],
+    tables: Sequence[Any],
+    grads: Sequence[Any],
+    numbers: Any,
 ) -> list[Any]:
-    """The new tables, computed inside a compiled step."""
+    """The new tables, computed inside a compiled step.
+
+    Args:
+        step: computes them.
+        key: its first argument.
+        sizes: the number of tables of each parameter.
+        lazy: whether the step gets the rows alone that the gradient of a parameter stores.
+        tables: the tables of all parameters.
+        grads: their gradients.
+        numbers: the last argument of the step.
+    """
+    rest = iter(tables)
+    groups = [list(islice(rest, size)) for size in sizes]
+    held = [
+        grad.held if row_wise and isinstance(grad, SelectedRows) else None
+        for grad, row_wise in zip(grads, lazy, strict=True)
+    ]
+    own = [_taken_rows(group, rows) for group, rows in zip(groups, held, strict=True)]
+    slopes = [_slope(grad, rows) for grad, rows in zip(grads, held, strict=True)]
+    new = step(key, own, slopes, numbers)
+    written = map(_written, groups, new, held)
+    return list(chain.from_iterable(written))
+
+
+def _taken_rows(tables: Sequence[Any], rows: Any) -> Sequence[Any]:
+    """The rows of tables; the tables if there are none."""
+    if rows is None:
+        return tables
+    return [one.at[rows].get(mode="fill", fill_value=0) for one in tables]
+
+
+def _slope(grad: Any, rows: Any) -> Any:
+    """The gradient of the rows alone, or of all of a parameter."""
     if not isinstance(grad, SelectedRows):
-        return list(step(key, tables, grad, numbers))
-    if not lazy:
-        return list(step(key, tables, grad.to_dense(), numbers))
-    held = grad.held
-    own = [one.at[held].get(mode="fill", fill_value=0) for one in tables]
-    new = step(key, own, jnp.asarray(grad.values), numbers)
+        return grad
+    return grad.to_dense() if rows is None else jnp.asarray(grad.values)
+
+
+def _written(tables: Sequence[Any], new: Sequence[Any], rows: Any) -> Sequence[Any]:
+    """The tables with new rows."""
+    if rows is None:
+        return new
     return [
-        table.at[held].set(rows, mode="drop", unique_indices=False)
-        for table, rows in zip(tables, new, strict=True)
+        table.at[rows].set(one, mode="drop", unique_indices=False)
+        for table, one in zip(tables, new, strict=True)
     ]

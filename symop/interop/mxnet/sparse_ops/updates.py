@@ -12,14 +12,17 @@ from symop.interop.mxnet.storage import DEFAULT, ROW_SPARSE, Values, When, rule
 _NONE: tuple[()] = ()
 
 
-def _step(key: Any, tables: Sequence[Any], grad: Any, numbers: Any) -> list[Any]:
+def _step(
+    key: Any, groups: Sequence[Sequence[Any]], grads: Sequence[Any], numbers: Any
+) -> list[list[Any]]:
     """The update operator ``key[0]`` with the attributes ``key[1]``, on JAX arrays."""
     del numbers
     name, attributes = key
+    (tables,), (grad,) = groups, grads
     weight, *states = tables
     found = find(name).function(weight, grad, *states, **dict(attributes))
     listed = list(found) if isinstance(found, (tuple, list)) else [found]
-    return [new.astype(old.dtype) for new, old in zip(listed, tables, strict=True)]
+    return [[new.astype(old.dtype) for new, old in zip(listed, tables, strict=True)]]
 
 
 def _in_place(name: str, always_lazy: bool) -> Any:
@@ -28,7 +31,8 @@ def _in_place(name: str, always_lazy: bool) -> Any:
         lazy = always_lazy or bool(attributes.get("lazy_update"))
         lazy = lazy and all(one.stype == weight.stype for one in states)
         key = name, tuple(sorted(attributes.items()))
-        stepped([weight, *states], grad, _NONE, compiled(_step, key, lazy))
+        tables = [weight, *states]
+        stepped([tables], [grad], _NONE, compiled(_step, key, (len(tables),), (lazy,)))
 
     return update
 
