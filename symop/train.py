@@ -54,7 +54,7 @@ from symop.runtime.function import (
     unstack_arrays,
 )
 from symop.runtime.initial import initial_values
-from symop.runtime.packing import Packed, pack
+from symop.runtime.packing import Packed, pack, unpack
 from symop.runtime.placement import MeshRecord, Placement, placement_of
 from symop.runtime.processes import Share, require_same
 from symop.symbol.building import Group, grad, var
@@ -316,7 +316,7 @@ class Trainer:
             seed: the seed of the parameters and of the random numbers in steps, or a key of
                 ``jax.random``.
             **shapes: the shapes of inputs that the graph does not declare, or arrays of that shape,
-                such as a batch.
+                such as a batch. Those of declared inputs may have another number of examples.
 
         Raises:
             ArgumentError: the optimizer does not accept the parameters, or arguments differ between
@@ -354,7 +354,9 @@ class Trainer:
 
     def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> Parts:
         own, steps = jax.random.split(key)
-        arrays = _drawn(self.loss, own, shapes, without=self.inputs)
+        variables = variables_of(self.loss.roots)
+        needed = {n: one for n, one in shapes.items() if not _declares(variables.get(n), one)}
+        arrays = _drawn(self.loss, own, needed, without=self.inputs)
         initial = self.stack({name: arrays[name] for name in self._trained})
         params = self.precision.kept(initial)
         states = self.stack({name: arrays[name] for name in self.loss.list_auxiliary_states()})
@@ -465,14 +467,15 @@ class Trainer:
         finally:
             operands.clear()
 
-    def _run(self, state: Packed, batch: Arrays) -> list[Any]:
-        parts, advance = state(), self._advance
+    def _run(self, state: Packed | TrainState, batch: Arrays) -> list[Any]:
+        parts, advance = unpack(state), self._advance
         if self.placement is not None:
             values = dict.fromkeys(["loss", *self.metrics], self.placement.whole)
             results = shardings_of_state(self.placement, parts), values
             advance = on_automatic_axes(self.placement, advance, results)
         new, values = advance(parts, batch)
-        return [pack(new, joins=state.is_joined), values]
+        joins = isinstance(state, Packed) and state.is_joined
+        return [pack(new, joins=joins), values]
 
     # Evaluation
 
@@ -710,6 +713,14 @@ def _trainer_of(loss: Symbol, optimizer: Any, options: Mapping[str, Any], where:
 def _shapes_of(shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Returns the shapes of inputs, of which arrays may be given."""
     return {name: tuple(getattr(one, "shape", one)) for name, one in shapes.items()}
+
+
+def _declares(variable: Node | None, shape: Sequence[int]) -> bool:
+    """Whether a variable declares this shape, up to the number of examples."""
+    if variable is None or variable.types is None:
+        return False
+    known = variable.type.shape
+    return len(known) == len(shape) and known[1:] == tuple(shape)[1:]
 
 
 def _key_of(seed: Any, *, owner: str = "init") -> Any:

@@ -94,6 +94,20 @@ def test_data_of_all_kinds_train_alike():
         assert found == history
 
 
+def test_batches_of_grain():
+    grain = pytest.importorskip("grain")
+    examples = [{name: one[i] for name, one in data().items()} for i in range(40)]
+    dataset = grain.MapDataset.source(examples).shuffle(seed=1).batch(8)
+    state, history = fitted(given=[dict(one) for one in dataset])
+    for given in (dataset, dataset.to_iter_dataset()):
+        other, found = fitted(given=given)
+        assert same(state, other)
+        assert found == history
+    own = trainer()
+    means = own.evaluate(state, dataset)
+    assert means == pytest.approx(own.evaluate(state, data()))
+
+
 def test_what_is_not_data():
     for given, error, message in (
         (3, ArgumentError, "data must be a dict of arrays, an iterable"),

@@ -329,6 +329,17 @@ def test_a_trainer_is_pickled_with_its_optimizer():
     assert np.array_equal(jax.random.key_data(state.key), jax.random.key_data(kept.key))
 
 
+def test_init_takes_a_batch_of_another_length_than_declared():
+    loss = so.mean(so.square(so.var("x", shape=(8, 3)) @ so.var("w", shape=(3,))))
+    own = train.Trainer(loss, optax.sgd(0.1), inputs=["x"])
+    state, batch = own.init(0, x=np.ones((5, 3), np.float32)), {"x": np.ones((5, 3), np.float32)}
+    np.testing.assert_array_equal(state.params["w"], own.init(0).params["w"])
+    assert own.struct(x=(5, 3)).params["w"].shape == (3,)
+    own.step(state, batch)
+    with pytest.raises(ArgumentError, match="'x'"):
+        own.init(0, x=(5, 4))
+
+
 def test_init_draws_no_inputs():
     def loss_of(**how):
         return so.mean(so.square(so.var("x", **how) @ so.var("w", shape=(3, 2))))

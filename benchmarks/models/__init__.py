@@ -139,7 +139,7 @@ def alternately_compiled(
 ) -> tuple[list[tuple[float, float]], list[Any]]:
     """Seconds of symop and of ``other``, which lowers a step, and the compiled steps."""
     ours, _ = sides.states()
-    lower = (lambda: sides.trainer()._step.lower(ours, sides.batches[0]), other)
+    lower = (lambda: sides.trainer()._step.lower(ours.packed(), sides.batches[0]), other)
     pairs, programs = [], [None, None]
     for i in range(repeats):
         taken = [0.0, 0.0]

@@ -425,7 +425,7 @@ def type_of(value: Any) -> VarType:
     if isinstance(value, (SelectedRows, TensorArray)):
         return value.type
     seen = jax.typeof(value)
-    if jnp.issubdtype(seen.dtype, jax.dtypes.prng_key):
+    if not isinstance(seen.dtype, np.dtype) and jnp.issubdtype(seen.dtype, jax.dtypes.prng_key):
         return VarType(tuple(seen.shape), KEY_TYPE.dtype, VarKind.RANDOM_KEY)
     return VarType(tuple(seen.shape), np.dtype(seen.dtype), weak=bool(seen.weak_type))
 

@@ -164,7 +164,7 @@ class TrainState:
         if places is not None:
             held[0] = places.put(parts)
 
-    def packed(self, places: StatePlacement | None) -> Packed:
+    def packed(self, places: StatePlacement | None = None) -> Packed:
         """Returns the parts, packed and placed as a step takes them; see ``prepare``."""
         parts = self._cell.last[0][0]
         if parts.__class__ is not Packed:

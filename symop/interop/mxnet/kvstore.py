@@ -93,11 +93,14 @@ class KVStore(KVStoreBase):
         pairs = _pairs(key, value)
         stored = [self._of(one) for one, _ in pairs]
         keys = [one for one, _ in pairs]
+        if isinstance(self._updater, Updater) and len(set(keys)) == len(keys):
+            # As in MXNet, the updater gets a single array itself, not a copy.
+            sums = [arrays[0] if len(arrays) == 1 else _total(arrays) for _, arrays in pairs]
+            self._updater(keys, sums, stored)
+            return
         totals = [_total(arrays) for _, arrays in pairs]
         if self._updater is None:
             self._stored |= dict(zip(keys, totals, strict=True))
-        elif isinstance(self._updater, Updater) and len(set(keys)) == len(keys):
-            self._updater(keys, totals, stored)
         else:
             for each in zip(keys, totals, stored, strict=True):
                 self._updater(*each)
