@@ -316,7 +316,7 @@ class Trainer:
             seed: the seed of the parameters and of the random numbers in steps, or a key of
                 ``jax.random``.
             **shapes: the shapes of inputs that the graph does not declare, or arrays of that shape,
-                such as a batch. Those of declared inputs may have another number of examples.
+                such as a batch. If all inputs are declared, it may be of another length.
 
         Raises:
             ArgumentError: the optimizer does not accept the parameters, or arguments differ between
@@ -355,7 +355,8 @@ class Trainer:
     def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> Parts:
         own, steps = jax.random.split(key)
         variables = variables_of(self.loss.roots)
-        needed = {n: one for n, one in shapes.items() if not _declares(variables.get(n), one)}
+        declared = {n for n in self.inputs if _declares(variables.get(n), shapes.get(n))}
+        needed = {name: one for name, one in shapes.items() if name not in declared}
         arrays = _drawn(self.loss, own, needed, without=self.inputs)
         initial = self.stack({name: arrays[name] for name in self._trained})
         params = self.precision.kept(initial)
@@ -391,34 +392,36 @@ class Trainer:
             FeedError: ``batch`` lacks an input, or contains something else, or the processes do
                 not give parts of one batch.
         """
-        # The usual case is in one function, as each call of one adds to the smallest steps.
+        # The usual case is handled here, since each further call lengthens the step of a small
+        # model. The same, with all others, is in ``_replaced`` and ``Cell.start``.
         if (
             state.__class__ is TrainState
             and batch.__class__ is dict
             and batch.keys() == self._fed
             and self.placement is None
         ):
-            cell = state._cell
-            operands: list[Any] = [None, dict(batch)]
+            cell, operands = state._cell, list[Any]()
             try:
                 with cell.lock:
+                    before = cell.last[0]
+                    packed = before[0]
+                    operands += packed, dict(batch)
                     if cell.given:
                         raise ChangedError  # a signal handler interrupts another step
                     cell.given = operands
-                    last = cell.last
-                    before = last[0]
-                    operands[0] = before[0]
-                    if operands[0].__class__ is Packed:
+                    last = cell.last  # any other step from here on empties ``operands``
+                    if packed.__class__ is Packed and last[0] is before:
                         self._donate(last.extend, operands)
                         if last[0] is not before:
                             return state, last[0].pop()
-            except (ChangedError, KeepsError, TracedError, IndexError):
+            except (ChangedError, KeepsError, TracedError):
                 pass
             finally:
                 operands.clear()
         return self._general_step(state, batch)
 
     def _general_step(self, state: Any, batch: Batch) -> tuple[TrainState, Arrays]:
+        """Takes a step in all other cases, or raises an error that tells what is wrong."""
         if not isinstance(state, TrainState):
             raise ArgumentError(
                 "step: the state must come from init(...), and the batch follow it, as "
@@ -440,7 +443,8 @@ class Trainer:
             except ChangedError:
                 pass
             except TracedError:
-                new, values = self._step.inline((state.packed(self._places), batch))
+                state.prepare(self._places)
+                new, values = self._step.inline((pack(state._parts()), batch))
                 return TrainState(*new()), values
         raise BusyError(
             f"step: the state must not change during the step, got {_TIMES} steps of it by "
@@ -474,7 +478,7 @@ class Trainer:
             results = shardings_of_state(self.placement, parts), values
             advance = on_automatic_axes(self.placement, advance, results)
         new, values = advance(parts, batch)
-        joins = isinstance(state, Packed) and state.is_joined
+        joins = isinstance(state, Packed) and self.placement is None and state
         return [pack(new, joins=joins), values]
 
     # Evaluation
@@ -715,9 +719,9 @@ def _shapes_of(shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(getattr(one, "shape", one)) for name, one in shapes.items()}
 
 
-def _declares(variable: Node | None, shape: Sequence[int]) -> bool:
+def _declares(variable: Node | None, shape: Sequence[int] | None) -> bool:
     """Whether a variable declares this shape, up to the number of examples."""
-    if variable is None or variable.types is None:
+    if variable is None or variable.types is None or shape is None:
         return False
     known = variable.type.shape
     return len(known) == len(shape) and known[1:] == tuple(shape)[1:]

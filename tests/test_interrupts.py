@@ -23,6 +23,7 @@ from jax._src import util as jax_util
 import symop as so
 import symop.interop.mxnet as mx
 from symop import nd, train
+from symop.runtime import donation
 from symop.runtime.donation import DonatingStep, deferring_signals
 
 TIMES = 40
@@ -842,3 +843,20 @@ def test_an_interrupted_draw_is_given_back():
     seen = {}
     check()
     at_each_opcode(lambda: program.run(feed, training=True), check)
+
+
+def test_an_error_of_a_deferred_handler_is_not_lost(monkeypatch):
+    """The step that it follows counts once, whatever the class of the error."""
+    x, w = so.var("x", shape=(4, 3)), so.var("w", shape=(3,))
+    own = train.Trainer(so.mean(so.square(x @ w)), optax.sgd(0.1), inputs=["x"])
+    state, _ = own.step(own.init(0), {"x": np.ones((4, 3), np.float32)})
+    end = donation._deferral.end
+
+    def fails():
+        end()
+        raise IndexError("of a handler")
+
+    monkeypatch.setattr(donation._deferral, "end", fails)
+    with pytest.raises(IndexError, match="of a handler"):
+        own.step(state, {"x": np.ones((5, 3), np.float32)})  # it compiles
+    assert int(state.step) == 2

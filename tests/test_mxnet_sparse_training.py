@@ -209,7 +209,7 @@ def test_a_standard_update_is_of_all_rows(name):
 
 @pytest.mark.parametrize("name", ["sgd momentum", "adam", "adagrad"])
 def test_sparse_and_dense_parameters_are_updated_by_one_program(name):
-    """As by one update each; if the program fails, nothing changes."""
+    """As by one update each; a gradient of another shape changes nothing."""
     numbers = np.arange(1.0, 11, dtype=np.float32).reshape(5, 2)
     together, alone = (
         mx.optimizer.get_updater(mx.optimizer.create(name.split()[0], **dense_rule(name)))
@@ -234,6 +234,13 @@ def test_sparse_and_dense_parameters_are_updated_by_one_program(name):
     for one, other in zip(ours, before, strict=True):
         assert_allclose(one.asnumpy(), other)
     assert together.optimizer.num_update == 3
+
+
+def test_a_parameter_that_is_named_twice_is_updated_twice():
+    update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5))
+    weight, grad = nd.ones((5, 2)).tostype("row_sparse"), nd.array(ROWS).tostype("row_sparse")
+    update([0, 1], [grad, grad], [weight, weight])
+    assert_allclose(weight.asnumpy(), 1 - ROWS)
 
 
 def test_states_of_rows_are_restored():

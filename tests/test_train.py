@@ -11,7 +11,7 @@ import optax
 import pytest
 
 import symop as so
-from registry.errors import ArgumentError, FeedError, MissingExtraError
+from registry.errors import ArgumentError, FeedError, MissingExtraError, ShapeError
 from symop import train
 from symop.training import progress
 
@@ -336,8 +336,9 @@ def test_init_takes_a_batch_of_another_length_than_declared():
     np.testing.assert_array_equal(state.params["w"], own.init(0).params["w"])
     assert own.struct(x=(5, 3)).params["w"].shape == (3,)
     own.step(state, batch)
-    with pytest.raises(ArgumentError, match="'x'"):
-        own.init(0, x=(5, 4))
+    for shapes in ({"x": (5, 4)}, {"w": (4,)}, {"x": (5, 3), "w": (2,)}):
+        with pytest.raises(ShapeError, match=f"{[*shapes][-1]}: the shape must be the declared"):
+            own.init(0, **shapes)
 
 
 def test_init_draws_no_inputs():

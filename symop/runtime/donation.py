@@ -128,7 +128,7 @@ class DonatingStep:
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         """Compiles ``function(state, *rest)``, which returns lists, tuples and dicts of arrays.
 
-        It must return other pytrees as ``pack``.
+        It must return other pytrees as ``symop.runtime.packing.pack`` does.
 
         Args:
             function: The function to compile.

@@ -1,5 +1,6 @@
 """Trees of arrays in the form in which a compiled step takes and returns them."""
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -37,9 +38,14 @@ class Packed(functools.partial[Any]):
         return isinstance(self.func, _Builder) and bool(self.func.structure == structure)
 
     @property
+    def joined(self) -> "tuple[_Joined, ...]":
+        """The leaves that are one array; see ``pack``."""
+        return self.func.joined if isinstance(self.func, _Builder) else ()
+
+    @property
     def is_joined(self) -> bool:
-        """Whether its smallest leaves are one array; see ``pack``."""
-        return isinstance(self.func, _Builder) and bool(self.func.joined)
+        """Whether some leaves are one array."""
+        return bool(self.joined)
 
 
 class _Joined(NamedTuple):
@@ -72,30 +78,54 @@ class _Builder:
     joined: tuple[_Joined, ...] = ()
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
+        # What is known stays known in the middle of a trace, which must not leak into a state.
+        with _evaluating(leaves):
+            return self.structure.unflatten(self._separated(leaves))
+
+    def _separated(self, leaves: Sequence[Any]) -> list[Any]:
         values = list(leaves)
         if self.joined:
             for one, value in zip(self.joined, _separate(values.pop(), self.joined), strict=True):
                 values.insert(one.position, value)  # positions ascend
         for i, implementation in self.keys:
             values[i] = jax.random.wrap_key_data(values[i], impl=implementation)
-        return self.structure.unflatten(values)
+        return values
 
 
-def pack(tree: Any, *, joins: bool = False) -> Packed:
+def pack(tree: Any, *, joins: bool | Packed = False) -> Packed:
     """Returns ``tree`` in the form in which a step takes and returns other pytrees than lists.
 
     Args:
         tree: A pytree of arrays.
-        joins: Whether to join leaves of few entries, such as counters and keys, in one array. Each
-            argument and each result of a compiled function costs about a microsecond, whatever its
-            size.
+        joins: Whether to join arrays of 32 bits with at most 8 entries, such as counters and the
+            data of keys, in one array. Each argument and each result of a compiled function costs
+            about a microsecond, whatever its size. JAX does not differentiate joined arrays. An
+            earlier state: whether and as it joins them.
     """
     leaves, structure = jax.tree_util.tree_flatten(tree)
+    with _evaluating(leaves):
+        return _packed(leaves, structure, joins=joins)
+
+
+def is_traced(tree: Any) -> bool:
+    """Whether a leaf of a tree is a tracer."""
+    return any(map(_is_tracer, jax.tree.leaves(tree)))
+
+
+def _evaluating(leaves: Sequence[Any]) -> Any:
+    """Returns a context in which operations on leaves that are known are evaluated at once."""
+    traced = any(map(_is_tracer, leaves))
+    return contextlib.nullcontext() if traced else jax.ensure_compile_time_eval()
+
+
+def _packed(leaves: list[Any], structure: Any, *, joins: bool | Packed) -> Packed:
     leaves = _distinct(leaves)
     keys = [(i, jax.random.key_impl(one)) for i, one in enumerate(leaves) if _is_key(one)]
     for i, _ in keys:
         leaves[i] = jax.random.key_data(leaves[i])
-    joined = _to_join(leaves) if joins else ()
+    joined = _joined_before(joins, leaves) if isinstance(joins, Packed) else ()
+    if joins is True:
+        joined = _to_join(leaves)
     if joined:
         parts = [leaves[one.position] for one in joined]
         positions = {one.position for one in joined}
@@ -124,10 +154,17 @@ def _to_join(leaves: Sequence[Any]) -> tuple[_Joined, ...]:
     """Returns the leaves to join: at least two, on one device or traced."""
     small = [(i, one) for i, one in enumerate(leaves) if _is_small(one)]
     places = {one.sharding for _, one in small if not _is_tracer(one)}
-    alone = len(places) <= 1 and all(len(one.device_set) == 1 for one in places)
-    if len(small) < 2 or not alone:
+    on_one_device = len(places) <= 1 and all(len(one.device_set) == 1 for one in places)
+    if len(small) < 2 or not on_one_device:
         return ()
     return tuple(_Joined(i, one.dtype.name, one.shape) for i, one in small)
+
+
+def _joined_before(state: Packed, leaves: Sequence[Any]) -> tuple[_Joined, ...]:
+    """Returns the leaves that an earlier state joins, if they still have their types."""
+    joined = state.joined
+    found = [(leaves[one.position].dtype.name, leaves[one.position].shape) for one in joined]
+    return joined if found == [(one.dtype, one.shape) for one in joined] else ()
 
 
 def _is_small(leaf: Any) -> bool:
@@ -135,6 +172,7 @@ def _is_small(leaf: Any) -> bool:
         isinstance(leaf, jax.Array)
         and leaf.dtype.name in _DTYPES
         and leaf.size <= _MOST
+        and not leaf.weak_type
         and (_is_tracer(leaf) or is_alive(leaf))
     )
 
@@ -150,33 +188,40 @@ def _join(parts: Sequence[Any]) -> Any:
         words = [jax.lax.bitcast_convert_type(one, _WORD).ravel() for one in parts]
         return jnp.concatenate(words)
     words = [np.asarray(one).view(_WORD).ravel() for one in parts]
-    return jax.device_put(np.concatenate(words), _place_of(parts))
+    like = next((one for one in parts if one.committed), parts[0])
+    return _put_beside(like, np.concatenate(words))
 
 
 def _separate(joint: Any, joined: tuple[_Joined, ...]) -> list[Any]:
     """Returns the parts of a joint array."""
     if _is_tracer(joint):
         return _parts(joint, joined)
-    if next(iter(joint.devices())).platform != "cpu":
+    if len(joint.devices()) > 1 or next(iter(joint.devices())).platform != "cpu":
         separate: list[Any] = _compiled_parts(joint, joined)  # without waiting for the device
         return separate
-    words, place = np.asarray(joint), _place_of([joint])
+    words = np.asarray(joint)
     parts, start = [], 0
     for one in joined:
         end = start + math.prod(one.shape)
         part = words[start:end].view(one.dtype).reshape(one.shape)
-        parts.append(jax.device_put(part.copy(), place))
+        parts.append(_put_beside(joint, part.copy()))
         start = end
     return parts
 
 
-def _place_of(arrays: Sequence[jax.Array]) -> Any:
-    """Returns where a joint array is put: where one of the arrays is committed to, or None."""
-    return next((one.sharding for one in arrays if one.committed), None)
+def _put_beside(like: jax.Array, array: np.ndarray) -> jax.Array:
+    """Returns ``array`` on the only device of ``like``, and committed to it if ``like`` is."""
+    placed: jax.Array
+    if like.committed:
+        placed = jax.device_put(array, like.sharding)
+    else:
+        with jax.default_device(next(iter(like.devices()))):
+            placed = jax.device_put(array)
+    return placed
 
 
 def _parts(joint: Any, joined: tuple[_Joined, ...]) -> list[Any]:
-    """Returns the parts of a joint array, of which some are traced."""
+    """Returns the parts of a traced joint array."""
     parts, start = [], 0
     for one in joined:
         end = start + math.prod(one.shape)

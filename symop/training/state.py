@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 
 from symop.runtime.donation import Cell
-from symop.runtime.packing import Packed, pack
+from symop.runtime.packing import Packed, is_traced, pack
 from symop.training.placing import StatePlacement
 
 Arrays = dict[str, Any]
@@ -167,10 +167,15 @@ class TrainState:
     def packed(self, places: StatePlacement | None = None) -> Packed:
         """Returns the parts, packed and placed as a step takes them; see ``prepare``."""
         parts = self._cell.last[0][0]
-        if parts.__class__ is not Packed:
-            self.prepare(places)
-            parts = self._cell.last[0][0]
-        return parts if parts.__class__ is Packed else pack(parts, joins=places is None)
+        if parts.__class__ is Packed:
+            if places is None or not parts.is_joined:
+                return parts
+            self._parts()  # a trainer without a mesh has packed it
+            self._unpacked = None
+        self.prepare(places)
+        parts = self._cell.last[0][0]
+        joins = places is None and not is_traced(parts)
+        return parts if parts.__class__ is Packed else pack(parts, joins=joins)
 
 
 _register: Any = jax.tree_util.register_pytree_with_keys

@@ -25,13 +25,13 @@ def _max_pool(x: Array, over: Window) -> Array:
     return reduced_windows(x, over, np.array(_lowest(x.dtype), x.dtype), lax.max)
 
 
-def _chosen_from(data: Array, dtype: DType, drops_infinite: bool) -> Array:
+def _chosen_from(data: Array, dtype: DType, as_it_is: bool) -> Array:
     """Returns the numbers whose maxima receive gradients.
 
     Minus infinity is the padding value, from which it is told apart as the smallest finite number.
     """
     numbers = data.astype(dtype)
-    if drops_infinite:
+    if as_it_is:
         return numbers
     return jnp.maximum(numbers, jnp.finfo(dtype).min)  # type: ignore[no-untyped-call]
 

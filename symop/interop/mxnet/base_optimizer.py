@@ -365,7 +365,7 @@ class Formula(Optimizer):
         """
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
-        _require_alike(weight, grad)
+        _require_same_shapes(weight, grad)
         if any(one.is_sparse for one in (*weight, *grad)):
             self._update_stored(index, weight, grad, state)
             return
@@ -386,9 +386,14 @@ class Formula(Optimizer):
         grads: Sequence[NDArray],
         states: Sequence[Any],
     ) -> None:
-        """Updates parameters some of which, or gradients, are sparse, by the rows of gradients."""
+        """Updates parameters by the rows of their gradients, where one of either is sparse."""
         leaves, trees = zip(*map(jax.tree.flatten, states), strict=True)
         groups = [[one, *own] for one, own in zip(weights, leaves, strict=True)]
+        if len(set(map(id, chain.from_iterable(groups)))) < sum(map(len, groups)):
+            # A parameter that is named again is updated again, from its new value.
+            for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
+                self._update_stored([index], [weight], [grad], [state])
+            return
         lazy = tuple(map(self._is_lazy, weights, grads, leaves))
         with self.counted_if_changed(list(chain.from_iterable(groups))):
             key, numbers = self.plan(indices)
@@ -450,7 +455,8 @@ class Formula(Optimizer):
         return {k: one for k, one in super().__getstate__().items() if k != "_known"}
 
 
-def _require_alike(weights: Sequence[NDArray], grads: Sequence[NDArray]) -> None:
+def _require_same_shapes(weights: Sequence[NDArray], grads: Sequence[NDArray]) -> None:
+    """Raises an error unless each gradient has the shape of its parameter."""
     for weight, grad in zip(weights, grads, strict=True):
         if weight.shape != grad.shape:
             raise MXNetError(

@@ -94,7 +94,7 @@ class KVStore(KVStoreBase):
         stored = [self._of(one) for one, _ in pairs]
         keys = [one for one, _ in pairs]
         if isinstance(self._updater, Updater) and len(set(keys)) == len(keys):
-            # As in MXNet, the updater gets a single array itself, not a copy.
+            # As in MXNet, a single array is passed on itself; only a user's updater gets a copy.
             sums = [arrays[0] if len(arrays) == 1 else _total(arrays) for _, arrays in pairs]
             self._updater(keys, sums, stored)
             return

@@ -80,7 +80,7 @@ def run(
         step: computes them.
         key: its first argument.
         sizes: the number of tables of each parameter.
-        lazy: whether the step gets the rows alone that the gradient of a parameter stores.
+        lazy: for each parameter, whether the step gets only the rows that its gradient stores.
         tables: the tables of all parameters.
         grads: their gradients.
         numbers: the last argument of the step.
@@ -92,28 +92,28 @@ def run(
         for grad, row_wise in zip(grads, lazy, strict=True)
     ]
     own = [_taken_rows(group, rows) for group, rows in zip(groups, held, strict=True)]
-    slopes = [_slope(grad, rows) for grad, rows in zip(grads, held, strict=True)]
-    new = step(key, own, slopes, numbers)
+    gradients = [_gradient_of_rows(grad, rows) for grad, rows in zip(grads, held, strict=True)]
+    new = step(key, own, gradients, numbers)
     written = map(_written, groups, new, held)
     return list(chain.from_iterable(written))
 
 
 def _taken_rows(tables: Sequence[Any], rows: Any) -> Sequence[Any]:
-    """The rows of tables; the tables if there are none."""
+    """The given rows of tables; the whole tables if ``rows`` is None."""
     if rows is None:
         return tables
     return [one.at[rows].get(mode="fill", fill_value=0) for one in tables]
 
 
-def _slope(grad: Any, rows: Any) -> Any:
-    """The gradient of the rows alone, or of all of a parameter."""
+def _gradient_of_rows(grad: Any, rows: Any) -> Any:
+    """The gradient of the given rows; of the whole parameter if ``rows`` is None."""
     if not isinstance(grad, SelectedRows):
         return grad
     return grad.to_dense() if rows is None else jnp.asarray(grad.values)
 
 
 def _written(tables: Sequence[Any], new: Sequence[Any], rows: Any) -> Sequence[Any]:
-    """The tables with new rows."""
+    """The tables with new rows; ``new`` itself if ``rows`` is None."""
     if rows is None:
         return new
     return [
