@@ -18,6 +18,12 @@ _DTYPES = ("int32", "uint32", "float32")
 """The dtypes of arrays that join others."""
 _MOST = 8
 """The most entries of such an array."""
+_MOST_BYTES = 1 << 14
+"""The most bytes of a tree whose leaves are joined.
+
+In larger trees the microseconds do not matter, and XLA's CPU backend may compile a worse program:
+the step of a recommender with large tables takes half as long again if its counters are joined.
+"""
 
 
 class Packed(functools.partial[Any]):
@@ -98,9 +104,9 @@ def pack(tree: Any, *, joins: bool | Packed = False) -> Packed:
     Args:
         tree: A pytree of arrays.
         joins: Whether to join arrays of 32 bits with at most 8 entries, such as counters and the
-            data of keys, in one array. Each argument and each result of a compiled function costs
-            about a microsecond, whatever its size. JAX does not differentiate joined arrays. An
-            earlier state: whether and as it joins them.
+            data of keys, in one array, if the whole tree is small. Each argument and each result
+            of a compiled function costs about a microsecond, whatever its size. JAX does not
+            differentiate joined arrays. An earlier state: whether and as it joins them.
     """
     leaves, structure = jax.tree_util.tree_flatten(tree)
     with _evaluating(leaves):
@@ -152,6 +158,9 @@ def _is_key(leaf: Any) -> bool:
 
 def _to_join(leaves: Sequence[Any]) -> tuple[_Joined, ...]:
     """Returns the leaves to join: at least two, on one device or traced."""
+    arrays = [one for one in leaves if isinstance(one, (jax.Array, np.ndarray))]
+    if sum(one.size * one.dtype.itemsize for one in arrays) > _MOST_BYTES:
+        return ()
     small = [(i, one) for i, one in enumerate(leaves) if _is_small(one)]
     places = {one.sharding for _, one in small if not _is_tracer(one)}
     on_one_device = len(places) <= 1 and all(len(one.device_set) == 1 for one in places)
