@@ -89,6 +89,7 @@ class _Builder:
             return self.structure.unflatten(self._separated(leaves))
 
     def _separated(self, leaves: Sequence[Any]) -> list[Any]:
+        """Returns the leaves of the structure."""
         values = list(leaves)
         if self.joined:
             for one, value in zip(self.joined, _separate(values.pop(), self.joined), strict=True):
@@ -106,7 +107,7 @@ def pack(tree: Any, *, joins: bool | Packed = False) -> Packed:
         joins: Whether to join arrays of 32 bits with at most 8 entries, such as counters and the
             data of keys, in one array, if the whole tree is small. Each argument and each result
             of a compiled function costs about a microsecond, whatever its size. JAX does not
-            differentiate joined arrays. An earlier state: whether and as it joins them.
+            differentiate joined arrays. An earlier result joins the same leaves as there.
     """
     leaves, structure = jax.tree_util.tree_flatten(tree)
     with _evaluating(leaves):
@@ -129,9 +130,10 @@ def _packed(leaves: list[Any], structure: Any, *, joins: bool | Packed) -> Packe
     keys = [(i, jax.random.key_impl(one)) for i, one in enumerate(leaves) if _is_key(one)]
     for i, _ in keys:
         leaves[i] = jax.random.key_data(leaves[i])
-    joined = _joined_before(joins, leaves) if isinstance(joins, Packed) else ()
-    if joins is True:
-        joined = _to_join(leaves)
+    if isinstance(joins, Packed):
+        joined = _joined_before(joins, leaves)
+    else:
+        joined = _to_join(leaves) if joins else ()
     if joined:
         parts = [leaves[one.position] for one in joined]
         positions = {one.position for one in joined}
