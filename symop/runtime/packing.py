@@ -18,11 +18,12 @@ _DTYPES = ("int32", "uint32", "float32")
 """The dtypes of arrays that join others."""
 _MOST = 8
 """The most entries of such an array."""
-_MOST_BYTES = 1 << 14
+_MOST_BYTES = 1 << 10
 """The most bytes of a tree whose leaves are joined.
 
-In larger trees the microseconds do not matter, and XLA's CPU backend may compile a worse program:
-the step of a recommender with large tables takes half as long again if its counters are joined.
+In larger trees the microseconds do not matter, and joint leaves have a price: reading a state
+separates them, and XLA's CPU backend may order the operations of a step so that it holds one more
+activation at once.
 """
 
 
