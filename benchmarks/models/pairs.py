@@ -192,5 +192,5 @@ class Running:
         batch = self._batches[self._count % len(self._batches)]
         self._count += 1
         self._state, values = self._step(self._state, batch)
-        jax.block_until_ready((getattr(self._state, "params", self._state), values))
-        return self._loss(values)
+        # The loss is a result of the same compiled program as the state.
+        return jax.block_until_ready(self._loss(values))

@@ -8,6 +8,7 @@ from registry.cases import case, misuse, workload
 from registry.errors import AttributeValueError
 from registry.operator.operator import Grads
 from registry.operator.signature import Array, Bias, Gain
+from registry.ops.core.reductions import kept
 from registry.ops.nn.normalization import (
     Statistics,
     Three,
@@ -41,10 +42,11 @@ def _over_groups(
         raise AttributeValueError(
             f"num_groups must divide the {channels} channels of data, got {num_groups}"
         )
-    split = (groups, channels // groups) if groups else (0, 1)
-    shape = (*data[:at], *split, *data[at + 1 :])
-    axes = tuple(i for i in range(len(shape)) if i not in (0, at))
-    return Statistics(shape, axes, ones_but(shape, (at, at + 1)), (channels,))
+    each = (groups, channels // groups) if groups else (0, 1)
+    common = tuple(i for i in range(len(data)) if i not in (0, at))
+    summed = kept(data, common)
+    parts = (*summed[:at], *each, *summed[at + 1 :])
+    return Statistics(common, parts, (at + 1,), ones_but(data, (at,)), (channels,))
 
 
 def _grouped_shape(data: Shape, gamma: Shape | None, beta: Shape | None, **how: Any) -> Three:
