@@ -102,7 +102,8 @@ class SelectedRows:
             count,
             indices_are_sorted=True,
         )
-        once = jnp.full(count, self.height, rows.dtype).at[places].set(rows)
+        once = jnp.full(count, self.height, rows.dtype)
+        once = once.at[places].set(rows, wrap_negative_indices=False)
         return SelectedRows(once, sums, self.height)
 
     def mapped(self, function: Callable[[Any], Any]) -> "SelectedRows":
@@ -157,7 +158,10 @@ def _sorted(rows: jax.Array, height: int) -> tuple[jax.Array, jax.Array]:
     for shift in range(0, height.bit_length(), digit):
         keys = numbers[order] if shift else numbers
         both = jnp.sort((keys >> shift) << width | places)
-        order = order[both & ((1 << width) - 1)]
+        before = both & ((1 << width) - 1)
+        order = order[before] if shift else before
+    if height.bit_length() <= digit:
+        return (both >> width).astype(rows.dtype), order
     return rows[order], order
 
 
