@@ -55,7 +55,7 @@ from symop.runtime.function import (
 )
 from symop.runtime.initial import initial_values
 from symop.runtime.packing import Packed, pack, unpack
-from symop.runtime.placement import MeshRecord, Placement, placement_of
+from symop.runtime.placement import MeshRecord, Placement, current, placement_of
 from symop.runtime.processes import Share, require_same
 from symop.symbol.building import Group, grad, var
 from symop.symbol.explaining import Computation, struct_of
@@ -430,9 +430,7 @@ class Trainer:
         _require_fed("step", batch, self.inputs)
         if self.placement is None:
             return self._stepped(state, dict(batch))
-        placed = self.placement.put_feed("step", batch)
-        with self.placement.current():
-            new, values = self._stepped(state, placed)
+        new, values = self._stepped(state, self.placement.put_feed("step", batch))
         return new, self.placement.finished(values)
 
     def _stepped(self, state: TrainState, batch: Arrays) -> tuple[TrainState, Arrays]:
@@ -477,7 +475,8 @@ class Trainer:
             values = dict.fromkeys(["loss", *self.metrics], self.placement.whole)
             results = shardings_of_state(self.placement, parts), values
             advance = on_automatic_axes(self.placement, advance, results)
-        new, values = advance(parts, batch)
+        with current(self.placement):
+            new, values = advance(parts, batch)
         joins = isinstance(state, Packed) and self.placement is None and state
         return [pack(new, joins=joins), values]
 

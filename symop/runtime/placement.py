@@ -68,6 +68,7 @@ class Placement:
         """
         self.mesh = mesh
         self.spans = len(processes_of(mesh)) > 1
+        self._is_of_cpu = mesh.devices.flat[0].platform == "cpu"
         self._agreement = Agreement(mesh)
         self._places: dict[tuple[str, int], tuple[tuple[int, ...], ...] | None] = {}
         self._there: dict[Name, Any] = {}
@@ -124,8 +125,7 @@ class Placement:
         Raises:
             FeedError: the step failed because another process has given another part of a batch.
         """
-        traced = any(isinstance(one, jax.core.Tracer) for one in jax.tree.leaves(values))
-        if not traced and self.mesh.devices.flat[0].platform == "cpu":
+        if self._is_of_cpu and not any(map(_is_tracer, jax.tree.leaves(values))):
             try:
                 _wait(values)
             except jax.errors.JaxRuntimeError as error:
@@ -283,6 +283,10 @@ class Placement:
         if isinstance(value, SelectedRows):
             return value
         return constrained(value, self.sharding(name, value.ndim), str(name))
+
+
+def _is_tracer(value: Any) -> bool:
+    return isinstance(value, jax.core.Tracer)
 
 
 def _has_explicit(before: Any, mesh: Any) -> bool:
