@@ -1,5 +1,6 @@
 """A network that solves a differential equation: ``u'' = -pi^2 sin(pi x)``, zero at -1 and 1."""
 
+import jax.numpy as jnp
 import numpy as np
 import optax
 
@@ -24,7 +25,7 @@ def run(steps: int = 1000) -> float:
     loss = so.mean(so.square(u_xx + np.pi**2 * so.sin(np.pi * x)))
     schedule = optax.cosine_decay_schedule(5e-3, steps)
     trainer = train.Trainer(loss, optax.adam(schedule), inputs=["x"])
-    state, points = trainer.init(0), np.linspace(-1, 1, 64, dtype=np.float32)[:, None]
+    state, points = trainer.init(0), jnp.linspace(-1, 1, 64)[:, None]
     for _ in range(steps):
         state, _ = trainer.step(state, {"x": points})
     fine = np.linspace(-1, 1, 201, dtype=np.float32)[:, None]
