@@ -2,8 +2,10 @@
 
 import json
 import math
+import os
 import resource
 import shutil
+import signal
 import sys
 import threading
 
@@ -580,3 +582,15 @@ def test_a_preemption_is_listened_to_in_the_main_thread_alone(tmp_path):
     thread.start()
     thread.join()
     assert caught == ["on_preemption: it must be entered in the main thread, got another"]
+
+
+def test_a_preemption_saves_a_step_without_the_metric_of_the_best(tmp_path):
+    state, folder = {"x": np.ones(2)}, checkpoint.Folder(tmp_path, every=10, best="loss")
+    with folder, checkpoint.on_preemption(folder):
+        assert folder.save(10, state, metrics={"loss": 1.0})
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(SystemExit) as end:
+            folder.save(13, state)
+    assert end.value.code == checkpoint.EXIT_CODE
+    assert checkpoint.Folder(tmp_path).steps() == [10, 13]
+    assert checkpoint.Folder(tmp_path, best="loss").best == 10

@@ -16,6 +16,7 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, FeedError, MissingExtraError
 from symop import train
+from symop.training.feeding import Feeding, Shuffled
 from symop.training.streams import prefetched
 
 
@@ -273,6 +274,32 @@ def test_lines_of_json(tmp_path):
     assert lines[3]["seconds"] >= lines[0]["seconds"] >= 0
     fitted(own, epochs=1, callbacks=[log])
     assert len(path.read_text().splitlines()) == 2
+
+
+def test_a_later_training_continues_a_log_that_may_be_missing_or_cut_off(tmp_path):
+    path, own = tmp_path / "log.jsonl", trainer(train.optimizer("sgd", 0.1))
+    state, _ = fitted(own, epochs=1)
+    how = {"epochs": 1, "batch_size": 8, "progress": False, "callbacks": [train.JsonLines(path)]}
+    state, _ = own.fit(state, data(), **how)
+    assert [json.loads(one)["step"] for one in path.read_text().splitlines()] == [10]
+    with path.open("a") as file:
+        file.write('{"event": "step", "st')  # by a process that was killed
+    own.fit(state, data(), **how)
+    assert [json.loads(one)["step"] for one in path.read_text().splitlines()] == [10, 15]
+
+
+def test_the_orders_of_epochs_do_not_depend_on_those_that_were_asked_for():
+    plan = Feeding(None, {"x": np.arange(6)}, 6, 2, 3)
+    orders = Shuffled(plan, 4)
+
+    def order(epoch):
+        return np.concatenate([one["x"] for one in orders.batches(epoch)]).tolist()
+
+    generator = np.random.default_rng(4)
+    expected = [generator.permutation(6).tolist() for _ in range(4)]
+    assert [order(epoch) for epoch in (0, 1, 3, 3, 2, 0)] == [
+        expected[epoch] for epoch in (0, 1, 3, 3, 2, 0)
+    ]
 
 
 class Writer:

@@ -15,7 +15,7 @@ VOCABULARY, WIDTH, LENGTH = 11, 8, 24
 PROMPTS = [[1, 2, 3], [4], [5, 6, 7, 8, 9]]
 
 
-def model(tokens, *, rotary=False, kv_heads=None, window=None, mix=lambda h: h):
+def model(tokens, *, rotary=False, kv_heads=None, window=None, dropout=0.0, mix=lambda h: h):
     """A transformer of two blocks; ``mix`` is applied between them."""
     h = so.lookup_table(tokens, rows=VOCABULARY, width=WIDTH, name="tokens_in")
     if not rotary:
@@ -26,7 +26,7 @@ def model(tokens, *, rotary=False, kv_heads=None, window=None, mix=lambda h: h):
         with so.name_scope(f"block{i}"):
             x = so.layer_norm(h, name="norm")
             how = {"heads": 4, "kv_heads": kv_heads, "width": WIDTH, "rotary": rotary}
-            how["window"] = window
+            how |= {"window": window, "dropout": dropout}
             h = mix(h + so.multi_head_attention(x, causal=True, name="mix", **how))
             h = h + so.fully_connected(so.gelu(h), units=WIDTH, flatten=False, name="dense")
     return so.fully_connected(h, units=VOCABULARY, flatten=False, name="out")
@@ -276,3 +276,12 @@ class TestSharing:
                 so.fully_connected(value, units=4)
         names = [one.name for one in program.parameters]
         assert names == ["encoder_fully_connected0_weight", "encoder_fully_connected0_bias"]
+
+
+def test_dropout_of_training_is_left_out():
+    logits = model(TOKENS, dropout=0.5, mix=lambda h: so.dropout(h, rate=0.5))
+    plain = model(TOKENS)
+    weights = weights_of(plain)
+    tokens = so.Generator(logits, length=LENGTH)(weights, PROMPTS, 6)
+    expected = so.Generator(plain, length=LENGTH)(weights, PROMPTS, 6)
+    np.testing.assert_array_equal(tokens, expected)

@@ -422,3 +422,40 @@ class TestLookupsInDetail:
             so.fully_connected(hot(3, 5), units=4, name="f"),
         ):
             assert count(symbol, "one_hot") == 1
+
+
+class TestThresholds:
+    def test_a_mask_of_relu_is_computed_from_its_operand(self):
+        x = so.var("x", shape=(7,))
+        mask = so.where(so.relu(x) > 0, 2.0, 3.0)
+        assert count(mask, "relu") == 0
+        with so.rewriting(False):
+            assert count(mask, "relu") == 1
+        values = np.array([np.nan, -0.0, 0.0, 1.0, -1.0, np.inf, -np.inf], np.float32)
+        np.testing.assert_array_equal(mask.eval(x=values), [3, 3, 3, 2, 3, 2, 3])
+
+    def test_the_gradient_is_that_of_jax(self):
+        x = so.var("x", shape=(7,))
+        values = np.array([np.nan, -0.0, 0.0, 1.0, -1.0, np.inf, -np.inf], np.float32)
+        slope = so.grad(so.sum(3.0 * so.relu(x)), "x")
+        assert count(slope, "relu") == 0
+        expected = jax.grad(lambda x: jax.numpy.sum(3.0 * jax.nn.relu(x)))(values)
+        np.testing.assert_array_equal(slope.eval(x=values), expected)
+
+    @pytest.mark.parametrize("bound", [1.0, -1.0])
+    def test_other_bounds_stay(self, bound):
+        x = so.var("x", shape=(4,))
+        mask = so.relu(x) > bound
+        assert count(mask, "relu") == 1
+        np.testing.assert_array_equal(
+            mask.eval(x=np.float32([-2, 0, 0.5, 2])), np.float32([0, 0, 0.5, 2]) > bound
+        )
+
+    def test_what_rematerialization_keeps_stays(self):
+        x = so.var("x", shape=(4,))
+        with so.remat.scope(so.remat.keep_all()):
+            loss = so.sum(so.square(x) + so.relu(x))
+        slope = so.grad(loss, "x")
+        assert count(slope, "relu") == 1
+        values = np.array([-2, -1, 1, 2], np.float32)
+        np.testing.assert_array_equal(slope.eval(x=values), 2 * values + (values > 0))

@@ -178,15 +178,19 @@ class Folder:
             return True
         with contextlib.suppress(*[OSError] if leaving else []):
             self.wait()
-        self._start(step, state, self._numbers(metrics), notes)
+        # A preemption comes at any step, also at one that computes no metrics.
+        numbers = self._numbers(metrics, {self.metric: math.nan} if leaving and self.metric else {})
+        self._start(step, state, numbers, notes)
         if leaving or not self._asynchronous:
             self.wait()
         if preemption is not None and leaving:
             preemption.leave()
         return True
 
-    def _numbers(self, metrics: Mapping[str, Any] | None) -> dict[str, float]:
-        numbers = {name: float(value) for name, value in (metrics or {}).items()}
+    def _numbers(
+        self, metrics: Mapping[str, Any] | None, missing: Mapping[str, float]
+    ) -> dict[str, float]:
+        numbers = {**missing, **{name: float(value) for name, value in (metrics or {}).items()}}
         if self.metric is not None and self.metric not in numbers:
             raise ArgumentError(
                 f"save: the metrics must hold {self.metric!r}, got {', '.join(numbers) or 'none'}"

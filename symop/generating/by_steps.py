@@ -12,10 +12,13 @@ from symop.generating.positions import require_separate_positions
 from symop.graph.inference import infer_variables
 from symop.graph.naming import variables_of
 from symop.graph.nodes import (
+    TRAINING,
     Node,
     built_at,
     by_age,
+    constant,
     copied_origin,
+    leaves,
     placeholder,
     topological,
     variable,
@@ -56,7 +59,9 @@ def by_steps(root: Node, tokens: str, shape: tuple[int, int], length: int) -> St
         FeedError: no variable is called ``tokens``.
         ShapeError: the graph is not one of any number of positions.
     """
-    whole, root = root, _retyped(root, tokens, shape)
+    # Generation predicts: what training alone computes, such as dropout, is left out.
+    (whole,) = substitute([root], _prediction(root))
+    root = _retyped(whole, tokens, shape)
     steps = _Steps(shape[0], length, tokens)
     image = Images()
     for node in by_age(topological([root])):
@@ -74,6 +79,11 @@ def by_steps(root: Node, tokens: str, shape: tuple[int, int], length: int) -> St
 
 _SOME = 6
 """A number of positions at which the dependence between positions is examined."""
+
+
+def _prediction(root: Node) -> dict[Node, Node]:
+    """Returns that the training flag is off."""
+    return dict.fromkeys(leaves(topological([root]), TRAINING), constant(False))
 
 
 def _retyped(root: Node, tokens: str, shape: tuple[int, int]) -> Node:

@@ -1,4 +1,4 @@
-"""Cheaper products: chains in another order, and lookups in place of one-hot matrices."""
+"""Cheaper calls: chains of products in another order, lookups for one-hot matrices, masks."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ from symop.graph.scoping import Scopes
 from symop.passes.chains import reordered
 from symop.passes.lookups import looked_up
 from symop.passes.replacements import Replacement
+from symop.passes.thresholds import compared_before
 
 _switches = Scopes("rewriting", True)
 
@@ -23,8 +24,9 @@ def rewriting(enabled: bool) -> Iterator[None]:  # with so.rewriting(False): ...
 
     It does by default. Chains of matrix products are computed in the order with the fewest
     multiplications, if these are far fewer; the result may differ by rounding. Products with
-    ``one_hot`` become lookups. ``so.explain`` lists both. A value that has a
-    name or is an output is computed as it is written. A function made outside is not affected.
+    ``one_hot`` become lookups. ``so.explain`` lists both. ``relu(x) > 0`` becomes ``x > 0``, which
+    is the same. A value that has a name or is an output is computed as it is written. A function
+    made outside is not affected.
 
     Example:
         >>> import symop as so
@@ -47,4 +49,4 @@ def cheaper(roots: Sequence[Node], log: list[Replacement] | None = None) -> Sequ
     """
     if not is_rewriting():
         return roots
-    return reordered(looked_up(roots, log), log)
+    return compared_before(reordered(looked_up(roots, log), log))

@@ -1,5 +1,6 @@
 """Batches of several processes: each feeds its part, and all take the same number of steps."""
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -61,14 +62,17 @@ class Shuffled:
     def __init__(self, plan: Feeding, seed: int) -> None:
         """Draws the orders of the epochs from a seed."""
         self._plan, self._seed = plan, seed
+        self._drawn, self._generator = 0, np.random.default_rng(seed)
         self.steps = plan.steps
 
     def batches(self, epoch: int, skip: int = 0) -> Iterator[dict[str, Any]]:
         """Yields the batches of an epoch, without the first ``skip`` of them."""
-        generator = np.random.default_rng(self._seed)
-        for _ in range(epoch):
-            generator.permutation(self._plan.length)
-        return self._plan.batches(generator, skip)
+        if epoch < self._drawn:
+            self._drawn, self._generator = 0, np.random.default_rng(self._seed)
+        for _ in range(self._drawn, epoch):
+            self._generator.permutation(self._plan.length)
+        self._drawn = epoch
+        return self._plan.batches(copy.deepcopy(self._generator), skip)
 
 
 def common_length(data: Data, inputs: Sequence[str]) -> int:

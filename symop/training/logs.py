@@ -55,8 +55,9 @@ def _rate(fit: Fit) -> dict[str, float]:
 class JsonLines(Log):
     """A log of one JSON object a line: ``event``, ``epoch``, ``step``, ``seconds``, and metrics.
 
-    A resumed training goes on with the file from where it was; another one begins it anew. Numbers
-    that are not finite, which JSON lacks, are null.
+    A training that goes on after some steps, resumed or not, continues the file, if there is one,
+    behind the lines of these steps; a training from the first step begins it anew. Numbers that are
+    not finite, which JSON lacks, are null.
 
     Example:
         >>> log = JsonLines("runs/log.jsonl", every=100)
@@ -78,9 +79,10 @@ class JsonLines(Log):
         self._since = time.monotonic()
         if jax.process_index() != 0:
             return
-        before = self._path.read_text(encoding="utf-8").splitlines() if fit.step else []
+        goes_on = fit.step and self._path.exists()
+        before = self._path.read_text(encoding="utf-8").splitlines() if goes_on else []
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        kept = [line for line in before if json.loads(line)["step"] <= fit.step]
+        kept = [line for line in before if _step_of(line) <= fit.step]
         self._path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
     def _write(self, event: str, fit: Fit, values: dict[str, float]) -> None:
@@ -89,6 +91,14 @@ class JsonLines(Log):
         line = {"event": event, "epoch": fit.epoch, "step": fit.step, "seconds": seconds, **finite}
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+
+def _step_of(line: str) -> float:
+    """Returns the step of a line; infinity for one that a killed process has not finished."""
+    try:
+        return int(json.loads(line)["step"])
+    except json.JSONDecodeError:
+        return math.inf
 
 
 _WRITERS = ("tensorboardX", "torch.utils.tensorboard")

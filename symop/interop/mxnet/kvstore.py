@@ -174,7 +174,7 @@ class KVStore(KVStoreBase):
             key = id(numbers), stored.shape[0]
             if key not in known:
                 known[key] = rows_named(numbers, stored.shape[0])
-            array.become(stored.restricted(known[key]).stored)
+            array.put(stored.restricted(known[key]))
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Calls ``push``, then ``pull`` to ``out``, or to the pushed arrays by default."""
