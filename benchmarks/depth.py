@@ -33,6 +33,7 @@ from deep_models import Arrays, Model, images, layers, listed, named, recurrent,
 TITLE = "Depth"
 TARGET = 1.2
 IDLE_TARGET = 1.05
+CHOICE_TARGET = 1.1
 DATA = {"x", "target", "image"}
 """Variables that are fed; gradients are those of all others."""
 OPERATORS_OF_A_STEP = 20
@@ -49,6 +50,8 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
         figures += apart(name, deep(share)[name], 2, 5 if quick else 30)
     for name, model in shallow(share).items():
         figures += against_unrolled(name, model, 1, 5 if quick else 30)
+    for name, model in alike(share).items():
+        figures.append(chosen(name, model, 5 if quick else 30))
     for trainee, repeats in ((mlp(), 12), (digits(), 6)):
         figures.append(idle(trainee, 2 if quick else repeats))
     figures += passes(10_000 // share, 3) + passes(100_000 // share, 1)
@@ -93,6 +96,12 @@ def shallow(share: int) -> dict[str, Model]:
         f"ResNet, 2 stages of {max(4 // part, 2)} blocks": resnet(2, max(4 // part, 2)),
         f"chain of {150 // part}": layers.chain(150 // part, (1024,)),
     }
+
+
+def alike(share: int) -> dict[str, Model]:
+    """The shallow models, and many layers of which each is wide: some are better not rolled."""
+    many = max(100 // share, 4)
+    return {**shallow(share), f"{many} wide layers": layers.residual(many, 64, 1024)}
 
 
 def lstm(steps: int) -> Model:
@@ -229,6 +238,18 @@ def against_unrolled(name: str, model: Model, compilings: int, steps: int) -> li
     agree(ours.found(mine), theirs.found(other))
     second = paired(f"{title}: step", lambda: ours.run(mine), lambda: theirs.run(other), steps)
     return [replace(one, target=None) for one in (first, second)]
+
+
+def chosen(name: str, model: Model, steps: int) -> Figure:
+    """A step in which the cost model decides what is rolled, against one without loops."""
+    side = by_graph(model, apart=True)
+    mine = side.compiled()
+    with so.rolling(False):
+        other = side.compiled()
+    agree(side.found(mine), side.found(other))
+    title = f"{name}, parameters apart: step, against rolling switched off"
+    figure = paired(title, lambda: side.run(mine), lambda: side.run(other), steps)
+    return replace(figure, target=CHOICE_TARGET)
 
 
 def compilation(title: str, ours: Side, theirs: Side, repeats: int) -> tuple[Figure, list[Any]]:

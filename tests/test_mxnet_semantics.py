@@ -120,6 +120,18 @@ def test_nan_is_the_extremum_of_what_holds_it(reduce):
     assert reduce(nd.array([2, 2], dtype="int32")).asscalar() == 2
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_reductions_of_infinities_are_those_of_numpy(name, value):
+    given = np.random.default_rng(0).random((3, 4, 5), np.float32) + 1
+    given[1, 2, 3] = value
+    for axis in (None, 1, (0, 2)):
+        expected = getattr(np, name)(given, axis=axis)
+        how = {} if axis is None else {"axis": axis}
+        found = getattr(nd, name)(nd.array(given), **how).asnumpy()
+        np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5)
+
+
 def test_dropout_of_everything():
     executor = mx.sym.Dropout(mx.sym.var("x"), p=1.0).simple_bind(mx.cpu(), x=(3,))
     executor.arg_dict["x"][:] = 2

@@ -568,6 +568,16 @@ def test_rows_of_a_store():
         store.row_sparse_pull("w", out=nd.zeros((5, 2)), row_ids=nd.array([1]))
 
 
+@pytest.mark.parametrize("named", [[0], [0, 1]])
+def test_rows_of_zeros_are_pulled(named):
+    store, out = mx.kv.create(), nd.sparse.zeros("row_sparse", (2, 2))
+    values = np.array([[0, 0], [1, 1]], np.float32)
+    store.init("w", nd.sparse.row_sparse_array((values, [0, 1]), shape=(2, 2)))
+    store.row_sparse_pull("w", out=out, row_ids=nd.array(named))
+    assert out.indices.asnumpy().tolist() == named
+    assert_allclose(out.data.asnumpy(), values[named])
+
+
 def test_rows_of_a_store_by_the_columns_of_a_matrix():
     store, out = mx.kv.create(), nd.sparse.zeros("row_sparse", (5, 2))
     store.init("w", nd.array(np.arange(10).reshape(5, 2)).tostype("row_sparse"))

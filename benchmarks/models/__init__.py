@@ -82,7 +82,7 @@ def figures_of(pair: Pair, *, quick: bool, with_torch: bool) -> dict[str, Figure
         "temporary memory": memory,
         "lines": counted(f"{pair.name}: lines", *pair.lines, target=None),
     }
-    if pair.is_deep:
+    if pair.scan.exists():
         found["against scan"] = against_scan(pair, sides, 1 if quick else 3)
     if pair.generates:
         found["generation"] = generation(pair, sides, 3 if quick else 30)

@@ -54,6 +54,11 @@ class Pair:
         return ours, theirs
 
     @property
+    def scan(self) -> Path:
+        """The file of flax's script whose layers run in a loop, if there is one."""
+        return Path(__file__).parent / "flax" / f"{self.script}_scan.py"
+
+    @property
     def lines(self) -> tuple[int, int]:
         """The lines of code of both scripts."""
         ours, theirs = map(lines_of, self.paths)
@@ -81,7 +86,7 @@ class Sides:
 
     def __init__(self, pair: Pair, count: int = STEPS) -> None:
         """Creates the parameters by symop, and copies them to flax."""
-        self.options = pair.options
+        self.options, self._scan = pair.options, pair.scan
         self.ours, self.theirs = pair.modules
         self.batches = [jax.tree.map(jax.numpy.asarray, one) for one in self._first(count)]
         trainer = self.trainer()
@@ -111,8 +116,7 @@ class Sides:
 
     def scanned(self) -> tuple[Callable[[], Any], Any]:
         """Returns a function that makes flax's step with its layers in a loop, and a state."""
-        path = Path(__file__).parent / "flax" / f"{Path(self.theirs.__file__).stem}_scan.py"
-        script = loaded(path)
+        script = loaded(self._scan)
         state = jax.jit(partial(script.initial, **self.options))(self.batches[0])
         return partial(script.make_step, **self.options), state
 
