@@ -155,6 +155,8 @@ def _sorted(rows: jax.Array, height: int) -> tuple[jax.Array, jax.Array]:
         return rows[order], order
     places, numbers = jnp.arange(count, dtype=np.uint32), rows.astype(np.uint32)
     order = places
+    if not height:
+        return rows, order
     for shift in range(0, height.bit_length(), digit):
         keys = numbers[order] if shift else numbers
         both = jnp.sort((keys >> shift) << width | places)

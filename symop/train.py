@@ -430,7 +430,9 @@ class Trainer:
         _require_fed("step", batch, self.inputs)
         if self.placement is None:
             return self._stepped(state, dict(batch))
-        new, values = self._stepped(state, self.placement.put_feed("step", batch))
+        placed = self.placement.put_feed("step", batch)
+        with self.placement.around_call():
+            new, values = self._stepped(state, placed)
         return new, self.placement.finished(values)
 
     def _stepped(self, state: TrainState, batch: Arrays) -> tuple[TrainState, Arrays]:
@@ -860,7 +862,8 @@ def batches(
 ) -> Iterator[dict[str, Any]]:
     """Yields the examples of ``data`` in a new random order, in full batches."""
     length = common_length(data, list(data))
-    return Feeding(None, data, length, batch_size, length // batch_size).batches(generator)
+    feeding = Feeding(None, data, length, batch_size, length // batch_size)
+    return feeding.batches(generator.permutation(length))
 
 
 @api_boundary

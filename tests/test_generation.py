@@ -279,7 +279,10 @@ class TestSharing:
 
 
 def test_dropout_of_training_is_left_out():
-    logits = model(TOKENS, dropout=0.5, mix=lambda h: so.dropout(h, rate=0.5))
+    def dropped(h):
+        return so.dropout(so.dropout(h, rate=0.5), rate=0.5, name="drop")
+
+    logits = model(TOKENS, dropout=0.5, mix=dropped)
     plain = model(TOKENS)
     weights = weights_of(plain)
     tokens = so.Generator(logits, length=LENGTH)(weights, PROMPTS, 6)

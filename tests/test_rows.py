@@ -90,6 +90,11 @@ class TestValues:
             assert merged.rows.tolist() == [1, 2**32 + 1, 2**33]
             assert merged.values.ravel().tolist() == [1.0, 2.0, 0.0]
 
+    def test_merging_in_a_table_without_rows(self):
+        merged = SelectedRows(jnp.array([0, 1]), jnp.ones((2, 3)), 0).merged()
+        assert merged.rows.tolist() == [0, 0]
+        assert not np.any(merged.values)
+
     def test_what_is_dropped_may_be_anything(self):
         rows = SelectedRows(jnp.array([0, HEIGHT]), jnp.array([[1.0], [np.nan]]), HEIGHT)
         assert rows.merged().values.ravel().tolist() == [1.0, 0.0]

@@ -170,3 +170,15 @@ def test_a_training_is_resumed_on_another_mesh(tmp_path, saved, asked, kind):
     close(state.params, whole.params, rtol=1e-3, atol=1e-5)
     for name, one in other.init(1).params.items():
         assert state.params[name].sharding.is_equivalent_to(one.sharding, one.ndim)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_under_another_mesh(kind):
+    alone, split = trainer(), trainer(mesh=mesh_of(kind))
+    states = [alone.init(0), split.init(0)]
+    other = jax.make_mesh((4,), ("x",), devices=jax.devices()[:4])
+    for count in range(3):
+        states[0], values = alone.step(states[0], data(16, count))
+        with jax.set_mesh(other if count else split.placement.mesh):
+            states[1], found = split.step(states[1], data(16, count))
+        close(found, values, rtol=1e-5)

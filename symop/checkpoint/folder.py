@@ -165,7 +165,7 @@ class Folder:
 
         Raises:
             ArgumentError: the step is not an integer from 0 on, a later one is saved already, or
-                the metric of ``best`` is missing.
+                the metric of ``best`` is missing; if a preemption has been announced, it is NaN.
             DTypeError: a leaf is neither an array nor a number.
             OSError: the step before could not be written, and this one has not been started.
             SystemExit: a preemption has been announced (``on_preemption``), and the step is saved.

@@ -9,6 +9,7 @@ from registry.shapes import default_int
 from registry.table import get
 from registry.types import Shape, VarType
 from symop.generating.positions import require_separate_positions
+from symop.graph.emission import apply
 from symop.graph.inference import infer_variables
 from symop.graph.naming import variables_of
 from symop.graph.nodes import (
@@ -18,7 +19,6 @@ from symop.graph.nodes import (
     by_age,
     constant,
     copied_origin,
-    leaves,
     placeholder,
     topological,
     variable,
@@ -60,7 +60,7 @@ def by_steps(root: Node, tokens: str, shape: tuple[int, int], length: int) -> St
         ShapeError: the graph is not one of any number of positions.
     """
     # Generation predicts: what training alone computes, such as dropout, is left out.
-    (whole,) = substitute([root], _prediction(root))
+    whole = _predicting(root)
     root = _retyped(whole, tokens, shape)
     steps = _Steps(shape[0], length, tokens)
     image = Images()
@@ -81,9 +81,18 @@ _SOME = 6
 """A number of positions at which the dependence between positions is examined."""
 
 
-def _prediction(root: Node) -> dict[Node, Node]:
-    """Returns that the training flag is off."""
-    return dict.fromkeys(leaves(topological([root]), TRAINING), constant(False))
+def _predicting(root: Node) -> Node:
+    """Returns the graph for prediction, without what only training needs, whatever its name."""
+    image, off = Images(), constant(False)
+    for node in by_age(topological([root])):
+        if node.op is TRAINING:
+            image[node] = off
+        elif isinstance(node.op, Operator) and any(one.op is TRAINING for one in node.operands):
+            with copied_origin(node.origin):
+                image[node] = apply(node.op, image.inputs(node), node.attributes)
+        else:
+            image.rebuild(node)
+    return image.value(root)
 
 
 def _retyped(root: Node, tokens: str, shape: tuple[int, int]) -> Node:

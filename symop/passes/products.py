@@ -24,9 +24,9 @@ def rewriting(enabled: bool) -> Iterator[None]:  # with so.rewriting(False): ...
 
     It does by default. Chains of matrix products are computed in the order with the fewest
     multiplications, if these are far fewer; the result may differ by rounding. Products with
-    ``one_hot`` become lookups. ``so.explain`` lists both. ``relu(x) > 0`` becomes ``x > 0``, which
-    is the same. A value that has a name or is an output is computed as it is written. A function
-    made outside is not affected.
+    ``one_hot`` become lookups. ``so.explain`` lists both. A product that has a
+    name or is an output is computed as it is written. On the CPU, ``relu(x) > 0`` outside of loops
+    becomes ``x > 0``, which is the same. A function made outside is not affected.
 
     Example:
         >>> import symop as so
@@ -49,4 +49,12 @@ def cheaper(roots: Sequence[Node], log: list[Replacement] | None = None) -> Sequ
     """
     if not is_rewriting():
         return roots
-    return compared_before(reordered(looked_up(roots, log), log))
+    return reordered(looked_up(roots, log), log)
+
+
+def with_cheap_masks(roots: Sequence[Node]) -> Sequence[Node]:
+    """Returns ``roots``, whose types are known and whose blocks are rolled, with cheaper masks.
+
+    Rolling comes first: a loop would keep what a mask reads beside what the next operator reads.
+    """
+    return compared_before(roots) if is_rewriting() else roots

@@ -46,7 +46,7 @@ from symop.lowering.rules import bare_where_native, ruled
 from symop.lowering.steps import Call, Schedule, random_keys, type_of
 from symop.passes import remat as recomputing
 from symop.passes.fusion import fuse_loops
-from symop.passes.products import cheaper, is_rewriting, rewriting
+from symop.passes.products import cheaper, is_rewriting, rewriting, with_cheap_masks
 from symop.passes.replacements import Replacement
 from symop.passes.roll_loops.loops import FORWARD, Aim
 from symop.passes.roll_loops.rolling import Rolled, roll
@@ -128,6 +128,7 @@ def specialize(
         by_time = by_age(topological(ends))
     if rolling:
         ends = fuse_loops(roll(ends, by_time, aim=aim, log=log))
+    ends = list(with_cheap_masks(ends))
     count = len(outputs_typed.outputs)
     updates = dict(zip(outputs_typed.updates, ends[count:], strict=True))
     return Specialized(ends[:count], variables, random_keys(order), updates, {})
@@ -379,7 +380,7 @@ class GraphFunction:
         with streaming(self._streaming), rewriting(self._rewriting):
             graph = self._stacked or self._settled(given)
             ends = [*graph.outputs, *self._gradients(graph), *graph.updates.values()]
-            joined = join_losses(cheaper(ends) if self.wrt else ends)
+            joined = join_losses(with_cheap_masks(cheaper(ends)) if self.wrt else ends)
         count = len(ends) - len(graph.updates)
         return Schedule(
             joined[:count],

@@ -21,7 +21,7 @@ _MOST = 8
 _MOST_BYTES = 1 << 10
 """The most bytes of a tree whose leaves are joined.
 
-In larger trees the microseconds do not matter, and joint leaves have a price: reading a state
+The steps of larger trees gained nothing measurable, and joint leaves have a price: reading a state
 separates them, and XLA's CPU backend may order the operations of a step so that it holds one more
 activation at once.
 """

@@ -32,6 +32,7 @@ _Spec: Any = sharding.PartitionSpec
 _named: Any = sharding.NamedSharding
 _set_mesh: Any = jax.set_mesh
 _use_abstract_mesh: Any = sharding.use_abstract_mesh
+_get_abstract_mesh: Any = sharding.get_abstract_mesh
 _wait: Any = jax.block_until_ready
 _from_parts: Any = jax.make_array_from_process_local_data
 _from_callback: Any = jax.make_array_from_callback
@@ -86,6 +87,13 @@ class Placement:
         except ValueError:  # JAX traces
             context = _use_abstract_mesh(self.mesh.abstract_mesh)
         return context
+
+    def around_call(self) -> AbstractContextManager[None]:
+        """Returns a context for calls of a function that enters the mesh where JAX traces it.
+
+        If another mesh is the current one, JAX enters this mesh outside of a trace only.
+        """
+        return nullcontext() if _get_abstract_mesh().empty else self.current()
 
     def sharding(self, name: Name, ndim: int | None = None) -> Sharding:
         """Returns the sharding of a value, or of a stack of values, by axes of the mesh.

@@ -1,6 +1,5 @@
 """Batches of several processes: each feeds its part, and all take the same number of steps."""
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,12 +31,11 @@ class Feeding(NamedTuple):
     size: int
     steps: int
 
-    def batches(self, generator: np.random.Generator, skip: int = 0) -> Iterator[dict[str, Any]]:
-        """Yields the batches of an epoch, in a new random order; those of processes on the mesh.
+    def batches(self, order: np.ndarray, skip: int = 0) -> Iterator[dict[str, Any]]:
+        """Yields the batches of an epoch in the given order; those of processes on the mesh.
 
         The first ``skip`` batches are left out.
         """
-        order = generator.permutation(self.length)
         for step in range(skip, self.steps):
             batch = self._chosen(order[step * self.size : (step + 1) * self.size])
             if self.placement is not None:
@@ -71,8 +69,8 @@ class Shuffled:
             self._drawn, self._generator = 0, np.random.default_rng(self._seed)
         for _ in range(self._drawn, epoch):
             self._generator.permutation(self._plan.length)
-        self._drawn = epoch
-        return self._plan.batches(copy.deepcopy(self._generator), skip)
+        self._drawn = epoch + 1
+        return self._plan.batches(self._generator.permutation(self._plan.length), skip)
 
 
 def common_length(data: Data, inputs: Sequence[str]) -> int:

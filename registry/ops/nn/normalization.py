@@ -1,7 +1,8 @@
 """Layer normalization, and code shared by layers that normalize to mean zero and variance one.
 
-These layers differ in the entries that share a mean and a variance. With data reshaped so that the
-statistics are over whole axes, as groups of channels require, the kernel and gradient are the same.
+These layers differ in the entries that share a mean and a variance. With sums over the other axes
+reshaped so that the statistics are over whole axes, as groups of channels require, the kernel and
+gradient are the same.
 """
 
 from typing import Any, NamedTuple
