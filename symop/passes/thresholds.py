@@ -3,7 +3,7 @@
 ``relu(x) > 0`` is ``x > 0``, also for NaN. The gradient of ``relu`` compares its result, which the
 next operator keeps anyway. XLA's CPU backend fuses the comparison and computes the result for it
 once more, by a maximum, which LLVM takes for so expensive that it vectorizes the kernel across
-rows: the kernel is compiled from five times as many instructions, and reads its operands one by one.
+rows: the kernel is compiled from five times as many instructions, and reads single numbers.
 """
 
 from collections.abc import Sequence
