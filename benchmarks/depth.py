@@ -50,7 +50,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
         figures += apart(name, deep(share)[name], 2, 5 if quick else 30)
     for name, model in shallow(share).items():
         figures += against_unrolled(name, model, 1, 5 if quick else 30)
-    for name, model in alike(share).items():
+    for name, model in rolled_or_not(share).items():
         figures.append(chosen(name, model, 5 if quick else 30))
     for trainee, repeats in ((mlp(), 12), (digits(), 6)):
         figures.append(idle(trainee, 2 if quick else repeats))
@@ -98,7 +98,7 @@ def shallow(share: int) -> dict[str, Model]:
     }
 
 
-def alike(share: int) -> dict[str, Model]:
+def rolled_or_not(share: int) -> dict[str, Model]:
     """The shallow models, and many layers of which each is wide: some are better not rolled."""
     many = max(100 // share, 4)
     return {**shallow(share), f"{many} wide layers": layers.residual(many, 64, 1024)}

@@ -23,6 +23,7 @@ from registry.values import SelectedRows
 from symop.graph.naming import variables_of
 from symop.graph.nodes import Node
 from symop.graph.shardings import Rules, ndim_of, resolve, sharding_of
+from symop.runtime.packing import is_traced
 from symop.runtime.processes import Agreement, Rows, Share, processes_of
 
 # Any: JAX declares no types for the following names.
@@ -133,7 +134,7 @@ class Placement:
         Raises:
             FeedError: the step failed because another process has given another part of a batch.
         """
-        if self._is_of_cpu and not any(map(_is_tracer, jax.tree.leaves(values))):
+        if self._is_of_cpu and not is_traced(values):
             try:
                 _wait(values)
             except jax.errors.JaxRuntimeError as error:
@@ -291,10 +292,6 @@ class Placement:
         if isinstance(value, SelectedRows):
             return value
         return constrained(value, self.sharding(name, value.ndim), str(name))
-
-
-def _is_tracer(value: Any) -> bool:
-    return isinstance(value, jax.core.Tracer)
 
 
 def _has_explicit(before: Any, mesh: Any) -> bool:
