@@ -30,13 +30,14 @@ def primitives_named(*names: str) -> Primitives:
 
 ENTRYWISE_NAMES = (
     *("abs", "acos", "acosh", "add", "add_jaxvals", "and", "asin", "asinh", "atan", "atan2"),
-    *("atanh", "bessel_i0e", "bessel_i1e", "cbrt", "ceil", "clamp", "complex", "conj"),
+    *("atanh", "bessel_i0e", "bessel_i1e", "cbrt", "ceil", "clamp", "clz", "complex", "conj"),
     *("convert_element_type", "copy", "cos", "cosh", "digamma", "div", "eq", "erf", "erf_inv"),
     *("erfc", "exp", "exp2", "expm1", "floor", "ge", "gt", "igamma", "igamma_grad_a", "igammac"),
     *("imag", "integer_pow", "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "max"),
     *("min", "mul", "ne", "neg", "nextafter", "not", "optimization_barrier", "or", "polygamma"),
-    *("pow", "real", "reduce_precision", "regularized_incomplete_beta", "rem", "round", "rsqrt"),
-    *("select_n", "sign", "sin", "sinh", "sqrt", "square", "stop_gradient", "sub", "tan", "tanh"),
+    *("population_count", "pow", "real", "reduce_precision", "regularized_incomplete_beta", "rem"),
+    *("round", "rsqrt", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical"),
+    *("sign", "sin", "sinh", "sqrt", "square", "stop_gradient", "sub", "tan", "tanh"),
     *("xor", "zeta"),
 )
 ENTRYWISE = primitives_named(*ENTRYWISE_NAMES) | {barrier_p}

@@ -12,6 +12,7 @@ from mesh_models import digits, language_model, perceptron
 import symop as so
 from registry.errors import ArgumentError, FeedError, UnknownTypeError
 from symop import train
+from symop.planning.operations import most_held
 from symop.planning.propagation import exchange, followed
 
 pytestmark = pytest.mark.scale
@@ -60,9 +61,8 @@ def test_a_plan_is_what_xla_compiles(name, layout):
     memory = compiled.memory_analysis()
     # The number of the step and the random key are the rest.
     assert 0 <= memory.argument_size_in_bytes - (plan.memory - plan.values) <= 24
-    if name != "digits":  # convolutions and pooling of the CPU copy into other layouts
-        whole = memory.argument_size_in_bytes + memory.temp_size_in_bytes
-        np.testing.assert_allclose(plan.memory, whole, rtol=0.1)
+    whole = memory.argument_size_in_bytes + memory.temp_size_in_bytes
+    np.testing.assert_allclose(plan.memory, whole, rtol=0.1)
 
 
 def test_parameters_split_like_the_batch_are_gathered_and_not_the_values():
@@ -96,12 +96,16 @@ def test_calls_of_one_jitted_function_are_split_apart():
 
     shardings, sizes = [(), ("data",), (None, "model")], {"data": 4, "model": 2}
     both = [
-        followed(jax.make_jaxpr(one)(*[jnp.ones((8, 8))] * 3).jaxpr, shardings, sizes,
-                 lambda *_: None, [True] * 3)
+        _results(jax.make_jaxpr(one)(*[jnp.ones((8, 8))] * 3).jaxpr, shardings, sizes)
         for one in (f, inlined)
-    ]  # fmt: skip
-    assert both[0] == both[1]
-    assert both[0][0] == [("data",), (None, "model")]
+    ]
+    assert both == [([("data",), (None, "model")], both[0][1])] * 2
+
+
+def _results(jaxpr, shardings, sizes):
+    """The shardings of results, and the bytes of values held at once."""
+    walk = followed(jaxpr, shardings, sizes, lambda *_: None, [True] * 3)
+    return list(map(walk.of, jaxpr.outvars)), most_held(walk, jaxpr)
 
 
 def test_an_axis_over_other_mesh_axes_is_permuted():
@@ -277,7 +281,9 @@ def test_errors():
     for memory in (0, "1 GB"):
         with pytest.raises(ArgumentError, match="memory must be a positive number of bytes, got"):
             so.propose_rules(loss, mesh, inputs=["x"], memory=memory)
-    with pytest.raises(ArgumentError, match=r"smallest plan takes \d+ bytes of each device, got 9"):
+    with pytest.raises(
+        ArgumentError, match=r"smallest plan found takes \d+ bytes of each device, got 9"
+    ):
         so.propose_rules(loss, mesh, inputs=["x"], memory=9)
     unknown = so.sum(so.fully_connected(so.var("x"), units=6))
     with pytest.raises(UnknownTypeError):
@@ -291,6 +297,6 @@ def test_patterns_of_proposed_rules_match_what_was_planned():
                         "w1_b2": (13, 16)}.items():  # fmt: skip
         hidden = so.matmul(hidden, so.var(name, shape))
     loss, mesh = so.mean(hidden), AbstractMesh((8,), ("data",))
-    rules = so.propose_rules(loss, mesh, inputs=["x"], memory=6000)
+    rules = so.propose_rules(loss, mesh, inputs=["x"], memory=9500)
     assert rules
     so.plan(loss, mesh, rules, inputs=["x"])

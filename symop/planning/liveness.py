@@ -1,26 +1,43 @@
 """An estimate of the memory that the results of operations take, after XLA's CPU backend.
 
-A value that is computed entry by entry for one reader has no buffer: XLA fuses it into the reader,
-which then reads the operands. A fusion, or a loop, writes into the buffer of an operand that nobody
-reads afterwards. XLA chooses the order in which operations run: of several, that which takes the
-least memory. Here it is that of the program, or that in which the operation comes next that frees
-the most (XLA's list scheduler; hlo_memory_scheduler.cc).
+A value that is computed entry by entry has no buffer if XLA fuses it into all of its readers, which
+then read the operands: where it has one reader, or is cheap (instruction_fusion.cc). A fusion, or a
+loop, writes into the buffer of an operand that nobody reads afterwards. Operations run in the order
+in which they become ready (the class BFScheduler of hlo_memory_scheduler.cc).
 """
 
-import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from registry.primitives import ENTRYWISE_NAMES, PRODUCT_NAMES, REARRANGING_NAMES
+from registry.primitives import ENTRYWISE_NAMES, REARRANGING_NAMES
 
+TRANSPOSED_COPY = "transposed_copy"
+"""The operation that writes an array with its axes in another order."""
 _LOOPS = frozenset({"scan", "while"})
-_PRODUCTS = frozenset(PRODUCT_NAMES)
 _MOVED = frozenset(REARRANGING_NAMES) - {"concatenate", "dynamic_slice", "pad", "rev"} | {
-    "convert_element_type", "optimization_barrier", "sharding_constraint"}  # fmt: skip
+    *("bitcast_convert_type", "convert_element_type", "optimization_barrier"),
+    "sharding_constraint",
+}  # fmt: skip
 """The primitives whose results have no buffer, whoever reads them."""
-_FUSED = frozenset({*ENTRYWISE_NAMES, "dynamic_slice", "rev", "pad"}) - _MOVED
-"""The primitives whose results have a buffer if several or a product read them."""
+_FUSED = frozenset({*ENTRYWISE_NAMES, "dynamic_slice", "gather", "pad", "rev"}) - _MOVED
+"""The primitives whose results have a buffer only if some readers require it."""
+_CHEAP = frozenset({
+    *("abs", "add", "add_jaxvals", "and", "ceil", "clamp", "clz", "complex", "copy"),
+    *("dynamic_slice", "eq", "floor", "ge", "gt", "imag", "is_finite", "le", "lt", "max", "min"),
+    *("mul", "ne", "neg", "not", "or", "pad", "population_count", "real", "reduce_precision"),
+    *("rev", "round", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical"),
+    *("sign", "square", "stop_gradient", "sub", "xor"),
+})  # fmt: skip
+"""The primitives that XLA computes anew for each reader."""
+_FUSING = frozenset({
+    *(*ENTRYWISE_NAMES, *REARRANGING_NAMES, *_MOVED, TRANSPOSED_COPY, "argmax", "argmin"),
+    *("gather", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod"),
+    *("reduce_sum", "reduce_xor"),
+})  # fmt: skip
+"""The operations that operands are fused into; others read buffers."""
+_MOST_READ = 64
+"""The most buffers that one fusion reads."""
 
 
 class Operation(NamedTuple):
@@ -28,7 +45,7 @@ class Operation(NamedTuple):
 
     Attributes:
         name: the primitive.
-        reads: the values that it reads.
+        reads: the values that it reads; those without a maker take no memory.
         results: its results, and the bytes of each on a device.
         besides: the bytes that it takes besides its results.
     """
@@ -46,8 +63,19 @@ def most_held(operations: Sequence[Operation], outputs: Collection[Hashable]) ->
         operations: what is computed, in the order of the program.
         outputs: the values that are there at the end.
     """
-    fused, kept = _fused(operations, outputs)
-    return min(_peak(order, kept) for order in (fused, list(_by_freed(fused, kept))))
+    fused, kept = _fused(_needed(operations, outputs), outputs)
+    return _peak(list(_by_readiness(fused)), kept)
+
+
+def _needed(operations: Sequence[Operation], outputs: Collection[Hashable]) -> list[Operation]:
+    """Returns the operations of which some result is read."""
+    read = set(outputs)
+    result = []
+    for one in reversed(operations):
+        if not read.isdisjoint(one.results):
+            read.update(one.reads)
+            result.append(one)
+    return result[::-1]
 
 
 def _fused(
@@ -56,7 +84,7 @@ def _fused(
     """Returns the operations that write buffers, and read no others; and which buffers remain."""
     readers = Counter(value for one in operations for value in set(one.reads))
     readers.update(outputs)
-    multiplied = _multiplied(operations)
+    required = _required(operations) | set(outputs)
     buffers: dict[Hashable, set[Hashable]] = {}
     result = []
     for one in operations:
@@ -64,8 +92,10 @@ def _fused(
         held = {
             value: size
             for value, size in one.results.items()
-            if value in outputs or _has_buffer(one.name, readers[value], value in multiplied)
-        }
+            if value in required
+            or _has_buffer(one.name, readers[value])
+            or len(reads) > _MOST_READ
+        }  # fmt: skip
         for value in one.results:
             buffers[value] = {value} if value in held else reads
         if held or one.besides:
@@ -79,18 +109,19 @@ def _sources(
     return {buffer for value in values for buffer in buffers.get(value, ())}
 
 
-def _multiplied(operations: Sequence[Operation]) -> set[Hashable]:
-    """Returns the values that products read: nothing is fused into calls of a library."""
-    result: set[Hashable] = set()
+def _required(operations: Sequence[Operation]) -> set[Hashable]:
+    """Returns the values that are read from buffers, if they are no others that were moved."""
+    read: set[Hashable] = set()
     for one in reversed(operations):
-        if one.name in _PRODUCTS or (one.name in _MOVED and not result.isdisjoint(one.results)):
-            result.update(one.reads)
-    return result
+        if one.name not in _FUSING or (one.name in _MOVED and not read.isdisjoint(one.results)):
+            read.update(one.reads)
+    moved = {value for one in operations if one.name in _MOVED for value in one.results}
+    return read - moved
 
 
-def _has_buffer(name: str, readers: int, multiplied: bool) -> bool:
+def _has_buffer(name: str, readers: int) -> bool:
     if name in _FUSED:
-        return multiplied or (readers > 1 and name in ENTRYWISE_NAMES)
+        return readers > 1 and name not in _CHEAP
     return name not in _MOVED
 
 
@@ -116,37 +147,30 @@ def _reused(operation: Operation, free: Sequence[int]) -> int:
     return sum((Counter(operation.results.values()) & Counter(free)).elements())
 
 
-def _by_freed(operations: Sequence[Operation], kept: Collection[Hashable]) -> Iterator[Operation]:
-    """Iterates in the order in which the operation is next that frees the most bytes."""
+def _by_readiness(operations: Sequence[Operation]) -> Iterator[Operation]:
+    """Iterates in the order in which operations become ready.
+
+    Of those that become ready at once, the one comes first that frees the most bytes.
+    """
     sizes = {value: size for one in operations for value, size in one.results.items()}
     makers = {value: i for i, one in enumerate(operations) for value in one.results}
-    readers: dict[Hashable, set[int]] = {value: set() for value in sizes}
-    for i, one in enumerate(operations):
-        for value in one.reads:
-            readers[value].add(i)
-    awaited = [len({makers[value] for value in one.reads}) for one in operations]
+    waiting = Counter(value for one in operations for value in one.reads)
+    awaited = [{makers[value] for value in one.reads} for one in operations]
+    after: list[list[int]] = [[] for _ in operations]
+    for i, sources in enumerate(awaited):
+        for j in sources:
+            after[j].append(i)
 
-    def entry(i: int) -> tuple[int, int]:
+    def taken(i: int) -> int:
         one = operations[i]
-        ended = sum(sizes[v] for v in one.reads if len(readers[v]) == 1 and v not in kept)
-        return sum(one.results.values()) - ended, i
+        freed = sum(sizes[value] for value in one.reads if waiting[value] == 1)
+        return sum(one.results.values()) - freed
 
-    ready = [entry(i) for i, count in enumerate(awaited) if not count]
-    heapq.heapify(ready)
-    done: set[int] = set()
+    ready = deque(i for i, sources in enumerate(awaited) if not sources)
     while ready:
-        _, i = heapq.heappop(ready)
-        if i in done:
-            continue
-        done.add(i)
+        i = ready.popleft()
         yield operations[i]
-        for j in set().union(*(readers[value] for value in operations[i].results)):
-            awaited[j] -= 1
-            if not awaited[j]:
-                heapq.heappush(ready, entry(j))
-        for value in operations[i].reads:
-            readers[value].remove(i)
-            # The last reader frees more now: it comes in again, before its old entry.
-            for j in readers[value] if len(readers[value]) == 1 else ():
-                if not awaited[j]:
-                    heapq.heappush(ready, entry(j))
+        waiting.subtract(operations[i].reads)
+        for j in after[i]:
+            awaited[j].discard(i)
+        ready.extend(sorted((j for j in after[i] if not awaited[j]), key=taken))

@@ -21,6 +21,7 @@ from symop.graph.shardings import Rules
 from symop.lowering.steps import Call
 from symop.passes.remat.counting import shown
 from symop.planning.activations import BatchFunction
+from symop.planning.operations import most_held
 from symop.planning.propagation import (
     Collective,
     Sizes,
@@ -325,13 +326,12 @@ class TracedStep:
             for name, value in zip(self._moving, gradients(jaxpr.outvars), strict=True)
             if isinstance(value, Var)
         }
-        shardings, values = followed(
-            jaxpr, inputs, sizes, lambda *one: seen.append(one), flags, wanted
-        )
+        walk = followed(jaxpr, inputs, sizes, lambda *one: seen.append(one), flags, wanted)
+        shardings = list(map(walk.of, jaxpr.outvars))
         for name, split in zip(self._moving, gradients(shardings), strict=True):
             if isinstance(split, tuple):  # not of rows
                 _onto(held[name], split, sizes, seen)
-        return seen, values
+        return seen, most_held(walk, jaxpr)
 
 
 def _typed(loss: Symbol, shapes: Mapping[str, Sequence[int]]) -> Symbol:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import starmap, zip_longest
 from typing import Any, NamedTuple
@@ -10,15 +10,22 @@ from typing import Any, NamedTuple
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
 from jax.sharding import PartitionSpec
 
-from registry.primitives import ENTRYWISE, PRODUCTS, called_by, inner_jaxprs, scan_parts
+from registry.primitives import (
+    ENTRYWISE,
+    PRODUCTS,
+    called_by,
+    inner_jaxprs,
+    primitives_named,
+    scan_parts,
+)
 from registry.shardings import Sharding, axes_at, axes_of, mesh_axes, only_over, split_over, stacked
 from symop.passes.axis_factors import Axes, Rule, rule_of
-from symop.planning.liveness import Operation, most_held
 
 Sizes = Mapping[str, int]
 """The sizes of mesh axes."""
 _Spec: Any = PartitionSpec  # JAX declares no types for it
 _UNCONSTRAINED: Any = _Spec.UNCONSTRAINED
+_ENTRY_BY_ENTRY = ENTRYWISE | primitives_named("bitcast_convert_type")
 _PASSES = 3
 """The most passes that collect hints, which each pass hands on by one equation."""
 _ROUNDS = 4
@@ -145,6 +152,7 @@ class Walk:
         self._inner: dict[tuple[int, int], Walk] = {}
         self._equation = 0
         self._received: Counter[int] = Counter()
+        self._sums: set[Any] = set()
 
     def of(self, value: Any) -> Sharding:
         """Returns the sharding of a value."""
@@ -177,52 +185,20 @@ class Walk:
                 size = bytes_on_device(value.aval, copy[1], self.sizes)
                 self._received[self._equation] += size
 
-    def most_held(self, jaxpr: Jaxpr, sliced: Sequence[Any] = ()) -> int:
-        """Returns the most bytes that each device holds of results of ``jaxpr`` at once.
+    def inner(self, equation: JaxprEqn, jaxpr: Jaxpr) -> "Walk | None":
+        """Returns the walk through a jaxpr of an equation, if there was one."""
+        return self._inner.get((id(equation), id(jaxpr)))
 
-        ``sliced`` are inputs that are parts of other arrays, as those of a step of a loop.
-        """
-        names: dict[Any, Hashable] = {one: object() for one in sliced}
-        operations = [Operation("dynamic_slice", (), {names[o]: self._bytes(o)}) for o in sliced]
-        operations += self._operations(jaxpr, names)
-        outputs = {names[one] for one in _variables(jaxpr.outvars) if one in names}
-        return most_held(operations, outputs)
+    def received(self, equation: JaxprEqn) -> int:
+        """Returns the bytes that devices receive of the operands of an equation."""
+        return self._received[id(equation)]
 
-    def _operations(self, jaxpr: Jaxpr, names: dict[Any, Hashable]) -> Iterator[Operation]:
-        """Iterates over the operations of ``jaxpr``, those of calls in their place.
+    def is_sum(self, value: Any) -> bool:
+        """Whether a value is summed over devices."""
+        return value in self._sums
 
-        Args:
-            jaxpr: a jaxpr that was followed.
-            names: the values of its variables; those of results are added.
-        """
-        for equation in jaxpr.eqns:
-            reads = [names[one] for one in _variables(equation.invars) if one in names]
-            called = called_by(equation)
-            if called is not None and (id(equation), id(called)) in self._inner:
-                inner = self._inner[id(equation), id(called)]
-                inside = {
-                    variable: names[one]
-                    for variable, one in zip(called.invars, equation.invars, strict=True)
-                    if not isinstance(one, Literal) and one in names
-                }
-                yield from inner._operations(called, inside)
-                names.update(
-                    (out, inside[one])
-                    for out, one in zip(equation.outvars, called.outvars, strict=True)
-                    if not isinstance(one, Literal) and one in inside
-                )
-                continue
-            names.update((one, object()) for one in equation.outvars)
-            bodies = [
-                self._inner[key].most_held(one, _steps(equation, one))
-                for one in inner_jaxprs(equation)
-                if (key := (id(equation), id(one))) in self._inner
-            ]
-            sizes = {names[one]: self._bytes(one) for one in equation.outvars}
-            besides = self._received[id(equation)] + max(bodies, default=0)
-            yield Operation(equation.primitive.name, reads, sizes, besides)
-
-    def _bytes(self, value: Any) -> int:
+    def bytes_of(self, value: Any) -> int:
+        """Returns the bytes of a value on each device."""
         return bytes_on_device(value.aval, self.of(value), self.sizes)
 
     def _through(self, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
@@ -232,16 +208,8 @@ class Walk:
         for name in ("jaxpr", "call_jaxpr"):
             inner = equation.params.get(name)
             if inner is not None:
-                return self._call(inner, equation, report)
+                return self.inside(inner, equation.invars, report)
         return self.by_factors(equation, report)
-
-    def _call(self, inner: Any, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
-        jaxpr: Jaxpr = getattr(inner, "jaxpr", inner)
-        hints = self.hints.of(id(equation), jaxpr)
-        self.hints.pass_on(equation.outvars, hints, jaxpr.outvars)
-        results = self.inside(inner, equation.invars, report)
-        hints.pass_on(jaxpr.invars, self.hints, equation.invars)
-        return results
 
     def inside(
         self,
@@ -268,7 +236,8 @@ class Walk:
         shardings = list(map(self.of, values))
         by_size = _reads_few(equation)
         wanted = [self.hints.values.get(one, ()) for one in equation.outvars]
-        wanted = wanted if equation.primitive in PRODUCTS else []
+        follows = equation.primitive in PRODUCTS or not any(map(_shape, values))
+        wanted = wanted if follows else []
         split = self._split_factors(rule, values, shardings, by_size=by_size, wanted=wanted)
         self.mixed = self.mixed or not rule.mixed.isdisjoint(split)
         used = {axis for over in split.values() for axis in over}
@@ -287,18 +256,33 @@ class Walk:
             for one, sharding in zip(equation.outvars, results, strict=True):
                 size = bytes_on_device(one.aval, sharding, self.sizes)
                 report(Collective("all-reduce", size, over))
+                self._sums.add(one)
         if by_size and equation.primitive.name == "gather":
             # Each device takes its part of what all of them have now.
             split = self._split_factors(rule, values, shardings, by_size=False)
             results = [_sharding(axes, split) for axes in rule.results]
-        if equation.primitive in ENTRYWISE:
-            self._hint(equation, results[0])
         return results
 
-    def _hint(self, equation: JaxprEqn, sharding: Sharding) -> None:
-        """Notes how an operation entry by entry, whose result is split so, reads its operands."""
+    def collect_hints(self, jaxpr: Jaxpr) -> None:
+        """Notes how the readers of values are split, from the last equation to the first."""
+        for equation in reversed(jaxpr.eqns):
+            if equation.primitive in _ENTRY_BY_ENTRY:
+                self._hint(equation)
+            called = called_by(equation)
+            for one in inner_jaxprs(equation):
+                inner = self._inner.get((id(equation), id(one)))
+                if inner is None:
+                    continue
+                if one is called:
+                    self.hints.pass_on(equation.outvars, inner.hints, one.outvars)
+                inner.collect_hints(one)
+                if one is called:
+                    inner.hints.pass_on(one.invars, self.hints, equation.invars)
+
+    def _hint(self, equation: JaxprEqn) -> None:
+        """Notes how an operation entry by entry reads its operands."""
         out: Any = equation.outvars[0]
-        hint = self.hints.values.get(out, sharding)
+        hint = self.hints.values.get(out, self.of(out))
         for one in _variables(equation.invars):
             if one.aval.shape == out.aval.shape and self.of(one) != hint:
                 self.hints.values[one] = hint
@@ -342,11 +326,8 @@ class Walk:
         return split
 
 
-def _steps(equation: JaxprEqn, body: Jaxpr) -> Sequence[Any]:
-    """Returns the inputs of a loop's body that are parts of arrays, one for each step."""
-    if equation.primitive.name != "scan":
-        return ()
-    return body.invars[sum(scan_parts(equation.params)) :]
+def _shape(value: Any) -> tuple[int, ...]:
+    return getattr(value.aval, "shape", ())
 
 
 def _variables(values: Sequence[Any]) -> list[Any]:
@@ -380,8 +361,8 @@ def followed(
     report: Callable[[str, Collective], None],
     batch: Sequence[bool],
     wanted: Mapping[Any, Sharding] | None = None,
-) -> tuple[list[Sharding], int]:
-    """Returns the shardings of the results of ``jaxpr``, and the bytes of values held at once.
+) -> Walk:
+    """Returns a walk through ``jaxpr``.
 
     The reported collectives come with the scope of the equation that needs them. Rows that are
     added into zeros are added where the result is ``wanted``.
@@ -393,6 +374,7 @@ def followed(
         for equation in jaxpr.eqns:
             walk.follow(equation, partial(told, str(equation.source_info.name_stack)))
             walk.assign({one: fills[one] for one in equation.outvars if one in fills})
+        walk.collect_hints(jaxpr)
         return walk
 
     for _ in range(_PASSES):
@@ -400,8 +382,7 @@ def followed(
         walked(_unreported)
         if hints.count() == before:
             break
-    walk = walked(report)
-    return list(map(walk.of, jaxpr.outvars)), walk.most_held(jaxpr)
+    return walked(report)
 
 
 def _fills(jaxpr: Jaxpr, wanted: Mapping[Any, Sharding]) -> dict[Any, Sharding]:

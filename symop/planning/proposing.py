@@ -58,7 +58,7 @@ def propose_rules(
         >>> mesh = jax.sharding.AbstractMesh((8,), ("data",))
         >>> so.propose_rules(loss, mesh, inputs=["x"])
         {}
-        >>> so.propose_rules(loss, mesh, inputs=["x"], memory=300_000)
+        >>> so.propose_rules(loss, mesh, inputs=["x"], memory=600_000)
         {'layer_weight': (None, 'data')}
     """
     if memory is not None and (not isinstance(memory, int) or memory < 1):
@@ -82,7 +82,7 @@ def propose_rules(
             break
     if memory is not None and best[0]:
         raise ArgumentError(
-            "propose_rules: memory must suffice for a step, whose smallest plan takes "
+            "propose_rules: memory must suffice for a step, of which the smallest plan found takes "
             f"{memory + best[0]} bytes of each device, got {memory}"
         )
     return {name: one for name, one in chosen.items() if one}

@@ -72,7 +72,7 @@ class Update(NamedTuple):
             jaxpr, results = traced(*arguments)
         collectives: list[Collective] = []
         inputs = [self.sharding(*one) for one in tree_leaves_with_path(arguments)]
-        shardings, _ = followed(
+        walk = followed(
             jaxpr.jaxpr,
             inputs,
             self.sizes,
@@ -80,7 +80,8 @@ class Update(NamedTuple):
             [False] * len(inputs),
         )
         leaves = tree_leaves_with_path(results)
-        for (path, leaf), before in zip(leaves, shardings, strict=True):
+        for (path, leaf), value in zip(leaves, jaxpr.jaxpr.outvars, strict=True):
+            before = walk.of(value)
             exchange(leaf, before, self.sharding(path, leaf), self.sizes, collectives.append)
         return collectives
 
