@@ -25,7 +25,7 @@ os.environ["XLA_FLAGS"] = with_quick_compilation(
 import jax  # the flags above are read when JAX is imported
 import pytest
 
-from registry import caches, table, var
+from registry import caches, table, tuning, var
 from symop.eager.recording import flush
 from symop.eager.segments import local
 
@@ -234,6 +234,15 @@ def optimized():
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture
+def few_convolutions_roll():
+    """Few steps with convolutions become loops, too."""
+    before = tuning.present.tuning
+    tuning.tune(convolving_steps=0)
+    yield
+    tuning.present.tuning = before
 
 
 @pytest.fixture(params=["fused", "direct"])

@@ -93,7 +93,7 @@ def test_policies_change_no_number(model, way):
 @pytest.mark.parametrize("way", [by_graph, by_jax])
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.sampled(6)
-def test_policies_change_no_number_of_repeated_layers(model, way):
+def test_policies_change_no_number_of_repeated_layers(model, way, few_convolutions_roll):
     """So many layers that they become a loop."""
     layers = 12 if model == "chain" else 5
     with jax.enable_x64(True):

@@ -151,7 +151,7 @@ def test_the_arrays_of_a_stacked_executor_are_a_tree_and_a_dict():
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="only XLA's CPU loops are slow there")
 def test_what_jax_differentiates_is_told_apart():
     h = so.var("x", shape=(1, 3, 8, 8))
-    for i in range(10):
+    for i in range(16):
         w, b = so.var(f"w{i}", shape=(3, 3, 3, 3)), so.var(f"b{i}", shape=(3,))
         h = so.relu(so.convolution(h, w, b, channels=3, kernel=(3, 3), padding=(1, 1)))
     loss = so.sum(h)
@@ -159,6 +159,18 @@ def test_what_jax_differentiates_is_told_apart():
     told = so.loops(loss, by_jax=True)
     assert not told.made
     assert "JAX would transpose convolutions" in str(told)
+
+
+def test_few_steps_with_convolutions_are_no_loop_unless_they_are_stacked():
+    def loss(times):
+        h = so.var("x", shape=(1, 3, 8, 8))
+        for i in range(times):
+            h = so.tanh(so.convolution(h, channels=3, kernel=3, padding=1, name=f"layer{i}"))
+        return so.sum(h)
+
+    assert "few steps with convolutions run faster" in str(so.loops(loss(15)))
+    assert so.loops(loss(15), stacked=True).made
+    assert so.loops(loss(16)).made
 
 
 @pytest.mark.parametrize("option", ["jax_debug_nans", "jax_debug_infs"])

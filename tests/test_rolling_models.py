@@ -41,7 +41,7 @@ COSTLY = {
     "sin", "tanh", "threefry2x32",
 }  # fmt: skip
 """Primitives that compute. Others move data, for each parameter that is stacked some."""
-pytestmark = pytest.mark.usefixtures("x64")
+pytestmark = pytest.mark.usefixtures("x64", "few_convolutions_roll")
 
 
 def key():

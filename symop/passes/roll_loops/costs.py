@@ -9,6 +9,7 @@ transformer layers, 4 to 100 of them, value and gradients. Times are in seconds 
 """
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from registry.jax_derivatives.calculus import program_of
 from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
 from registry.primitives import CONVOLUTIONS, ENTRYWISE, REARRANGING, inner_jaxprs, primitives_named
+from registry.tuning import present
 from registry.types import VarType
 from symop.graph.nodes import Node
 from symop.passes.linearity import types_of
@@ -61,17 +63,17 @@ class Cost(NamedTuple):
         equations: the equations of their kernels.
         flops: floating-point operations.
         nbytes: the bytes that products and reductions read and write; XLA fuses the rest.
+        convolutions: the number of convolutions.
     """
 
     equations: int
     flops: int
     nbytes: int
+    convolutions: int = 0
 
     def plus(self, other: "Cost") -> "Cost":
         """Returns the cost of both."""
-        return Cost(
-            self.equations + other.equations, self.flops + other.flops, self.nbytes + other.nbytes
-        )
+        return Cost(*map(operator.add, self, other))
 
 
 def cost_of(nodes: Iterable[Node]) -> Cost | None:
@@ -94,10 +96,10 @@ def _cost(node: Node) -> Cost | None:
 
 @memoized(4096)
 def _cost_of_types(
-    operator: Operator, types: tuple[VarType | None, ...], attributes: tuple[Any, ...]
+    op: Operator, types: tuple[VarType | None, ...], attributes: tuple[Any, ...]
 ) -> Cost | None:
     try:
-        program = program_of(operator, types, attributes)
+        program = program_of(op, types, attributes)
     except Exception:  # a kernel that needs values, or a mesh
         return None
     return _cost_of_program(program.jaxpr)
@@ -122,7 +124,8 @@ def _cost_of_equation(equation: Any) -> Cost:
         return Cost(1, out * (1 if primitive in _CHEAP else _EXPENSIVE), 0)
     touched = sum(_nbytes(one) for one in (*equation.invars, *equation.outvars))
     terms = _terms(equation)
-    return Cost(1, max([out * terms, *map(_size, equation.invars)]), touched)
+    flops = max([out * terms, *map(_size, equation.invars)])
+    return Cost(1, flops, touched, int(primitive in CONVOLUTIONS))
 
 
 def _terms(equation: Any) -> int:
@@ -144,6 +147,11 @@ def _size(value: Any) -> int:
 def _nbytes(value: Any) -> int:
     dtype = getattr(value.aval, "dtype", None)
     return _size(value) * getattr(dtype, "itemsize", 0)
+
+
+def overlaps_convolutions(cost: Cost, times: int) -> bool:
+    """Whether steps are too few for a loop, since XLA runs convolutions of others beside them."""
+    return bool(cost.convolutions) and times < present.tuning.convolving_steps
 
 
 def saves_compiling(cost: Cost, times: int, series: int) -> bool:

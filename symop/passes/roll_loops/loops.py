@@ -34,7 +34,13 @@ from symop.graph.policies import (
     within,
 )
 from symop.passes.remat.loop_calls import saving
-from symop.passes.roll_loops.costs import FEW_BYTES, copies_too_much, cost_of, saves_compiling
+from symop.passes.roll_loops.costs import (
+    FEW_BYTES,
+    copies_too_much,
+    cost_of,
+    overlaps_convolutions,
+    saves_compiling,
+)
 from symop.passes.roll_loops.series import Series, series_of
 from symop.passes.roll_loops.steps import EndsDifferError, Place, Read, RefusedError, Steps
 from symop.regions.bodies import GraphBody, body_of
@@ -283,19 +289,27 @@ class _Builder:
             )
         weights = [one for one, values in pairs if one in copies and _are_variables(values)]
         if not self.aim.stacking:
-            self._require_worthwhile_copies([one.node.type.nbytes for one in weights])
+            self._require_gain([one.node.type.nbytes for one in weights])
 
-    def _require_worthwhile_copies(self, sizes: Sequence[int]) -> None:
-        """Refuses loops that are compiled or run more slowly than their steps, due to stacking.
+    def _require_gain(self, sizes: Sequence[int]) -> None:
+        """Refuses loops that are compiled or run more slowly than their steps.
+
+        Args:
+            sizes: the bytes of the arrays that are copied in each run.
 
         Raises:
-            RefusedError: Copies of these sizes in each run cost more than the loop saves.
+            RefusedError: The loop costs more than it saves.
         """
-        if sum(sizes) < FEW_BYTES:
-            return
         run = self.steps.run
         cost = cost_of(self.steps.node(1, k) for k in range(run.period))
         if cost is None:
+            return
+        if overlaps_convolutions(cost, run.times):
+            raise RefusedError(
+                "few steps with convolutions run faster one by one; with stacked=True they are a "
+                "loop"
+            )
+        if sum(sizes) < FEW_BYTES:
             return
         if copies_too_much(cost, sum(sizes) / run.times):
             raise RefusedError(
