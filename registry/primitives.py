@@ -50,6 +50,11 @@ REARRANGING_NAMES = (
 REARRANGING = primitives_named(*REARRANGING_NAMES)
 """The primitives whose result at one entry is some entry of an operand."""
 
+REDUCTION_NAMES = (
+    *("argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod"),
+    *("reduce_sum", "reduce_xor"),
+)
+
 CALL_NAMES = ("call", "closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "remat")
 CALLS = primitives_named(*CALL_NAMES)
 """The primitives that call one jaxpr on their operands, once."""

@@ -35,10 +35,10 @@ class Tuning(NamedTuple):
             otherwise, 39 instead of 15 us at worst (a transpose).
         most_copied: The number of bytes that a loop may copy in each run, to be compiled once:
             16 MB took 8 ms, which is less than compiling a few operators takes.
-        convolving_steps: The number of steps with convolutions from which on they are a loop.
-            Residual blocks of 8 and 16 channels took 1.2 to 1.3 times as long in loops of 6 to 12
-            steps, which XLA runs one after another; 1.08 times with 16 steps, and
-            0.9 times with 24.
+        convolving_steps: The number of steps with convolutions from which on they are a loop on the
+            CPU. Outside of loops, XLA computes several convolutions at once: residual blocks of 8
+            and 16 channels took 1.2 to 1.3 times as long in loops of 6 to 12 steps, 1.08 times in
+            one of 16 steps, and 0.9 times in one of 24.
         few_cores: The number of cores up to which MXNet's fused training step does not let XLA run
             operators in parallel. On two cores, steps of perceptrons with 256 to 1,024 units took
             3 to 16 percent longer in parallel.

@@ -10,10 +10,10 @@ from symop.planning.operations import most_held as most_held_of
 from symop.planning.propagation import Walk
 
 
-def held(f, *examples):
-    """The estimate for a function on one device."""
+def held(f, *examples, sharding=(), sizes=None):
+    """The estimate for a function, on one device or with arguments that are split alike."""
     jaxpr = jax.make_jaxpr(f)(*examples).jaxpr
-    walk = Walk(jaxpr, [()] * len(jaxpr.invars), {})
+    walk = Walk(jaxpr, [sharding] * len(jaxpr.invars), sizes or {})
     for equation in jaxpr.eqns:
         walk.follow(equation, lambda one: None)
     return most_held_of(walk, jaxpr)
@@ -71,6 +71,22 @@ class TestByHand:
         ]
         assert most_held(operations, {"b", "c"}) == 102
 
+    def test_what_stays_is_not_freed(self):
+        """``b`` frees nothing, since ``a`` is an output, and runs after ``c``, which does."""
+        operations = [
+            Operation("dot_general", "x", {"a": 50, "d": 40}),
+            Operation("dot_general", "a", {"b": 20}),
+            Operation("dot_general", "d", {"c": 1}),
+        ]
+        assert most_held(operations, {"a", "b", "c"}) == 91
+
+    def test_what_acts_is_computed(self):
+        operations = [
+            Operation("dot_general", "x", {"a": 9}),
+            Operation("call", "a", {}, acts=True),
+        ]
+        assert most_held(operations, set()) == 9
+
     def test_what_nobody_needs_is_not_computed(self):
         operations = [Operation("dot_general", "x", {"a": 9}), Operation("exp", "a", {"b": 9})]
         assert most_held([*operations, Operation("dot_general", "x", {"c": 1})], {"c"}) == 1
@@ -120,6 +136,16 @@ def residual(weights, x):
     return jnp.mean(x)
 
 
+def channels_last(weights, x):
+    """Convolutions read these arrays as they are."""
+    for one in weights:
+        x = jax.lax.conv_general_dilated(
+            x, one, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        x = jax.nn.relu(x)
+    return jnp.mean(x)
+
+
 def pooled(weights, x):
     """Windows of which the largest entries are taken."""
     for one in weights:
@@ -138,6 +164,7 @@ IMAGES = jnp.ones((8, 16, 32, 32))
         (looped, jnp.ones((6, 64, 64)), jnp.ones((2048, 64))),
         (residual, [(jnp.ones((16, 16, 3, 3)), jnp.ones((16, 16, 3, 3)))] * 3, IMAGES),
         (pooled, [jnp.ones((16, 16, 3, 3))] * 3, IMAGES),
+        (channels_last, [jnp.ones((3, 3, 16, 16))] * 3, jnp.ones((8, 32, 32, 16))),
     ],
 )
 def test_gradients_take_what_xla_assigns(f, weights, x):
@@ -153,3 +180,27 @@ def test_the_order_of_xla():
     compiled = jax.jit(lambda weights, x: [jnp.sum(jnp.sin(x @ one @ one)) for one in weights])
     memory = compiled.lower(weights, x).compile().memory_analysis()
     assert memory.temp_size_in_bytes >= 8 * x.nbytes
+
+
+def test_empty_and_constant_operands():
+    x, y = jnp.ones((0, 4)), jnp.ones((4, 1000))
+    assert held(jnp.sum, x) == 4
+    assert held(lambda y: jax.lax.reduce_sum_p.bind(2.0, axes=()) + y[0, 0], y) < 100
+    assert held(lambda y: jnp.sum(y, axis=()), y) == y.nbytes
+
+
+def test_calls_with_other_constants_compute_other_values():
+    """JAX shares the jaxpr of a jitted function among its calls."""
+    x = jnp.ones((64, 64))
+    product = jax.jit(lambda x, scale: (x * scale) @ x)
+
+    def f(first, second):
+        return lambda x: product(x, first) @ product(x, second)
+
+    assert held(f(2.0, 2.0), x) < held(f(2.0, 3.0), x)
+
+
+def test_a_sum_over_devices_is_held_besides_the_own_part():
+    x = jnp.ones((64, 32))
+    split = [held(lambda x: x.T @ x, x, sharding=("data",), sizes={"data": n}) for n in (1, 4)]
+    assert split == [32 * 32 * 4, 2 * 32 * 32 * 4]

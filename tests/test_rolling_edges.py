@@ -161,6 +161,7 @@ def test_what_jax_differentiates_is_told_apart():
     assert "JAX would transpose convolutions" in str(told)
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="the runtime of XLA's CPU backend")
 def test_few_steps_with_convolutions_are_no_loop_unless_they_are_stacked():
     def loss(times):
         h = so.var("x", shape=(1, 3, 8, 8))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from jax.extend.core import JaxprEqn
 
-from registry.primitives import ENTRYWISE
+from registry.primitives import ENTRYWISE, REDUCTION_NAMES
 
 Factors = tuple[int, ...]
 Axes = tuple[Factors, ...]
@@ -367,11 +367,7 @@ _TABLE: dict[str, _Make] = {
     "transpose": _transpose,
     "reshape": _reshape,
     "squeeze": _squeeze,
-    **dict.fromkeys(
-        ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
-         "argmax", "argmin"),
-        _reduce,
-    ),
+    **dict.fromkeys(REDUCTION_NAMES, _reduce),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort"), _along),
     **dict.fromkeys(
         ("pad", "reduce_window", "reduce_window_sum", "reduce_window_max",

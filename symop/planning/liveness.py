@@ -10,11 +10,15 @@ from collections import Counter, deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from registry.primitives import ENTRYWISE_NAMES, REARRANGING_NAMES
+from registry.primitives import ENTRYWISE_NAMES, REARRANGING_NAMES, REDUCTION_NAMES
+from registry.xla.barrier import barrier_p
 
 TRANSPOSED_COPY = "transposed_copy"
 """The operation that writes an array with its axes in another order."""
-_LOOPS = frozenset({"scan", "while"})
+SERIES_PART = "series_part"
+"""The operation that computes a part of a series, entry by entry, which several others read."""
+_BARRIER = str(barrier_p.name)
+"""The operation whose result is the buffer of its operand."""
 _MOVED = frozenset(REARRANGING_NAMES) - {"concatenate", "dynamic_slice", "pad", "rev"} | {
     *("bitcast_convert_type", "convert_element_type", "optimization_barrier"),
     "sharding_constraint",
@@ -23,37 +27,43 @@ _MOVED = frozenset(REARRANGING_NAMES) - {"concatenate", "dynamic_slice", "pad", 
 _FUSED = frozenset({*ENTRYWISE_NAMES, "dynamic_slice", "gather", "pad", "rev"}) - _MOVED
 """The primitives whose results have a buffer only if some readers require it."""
 _CHEAP = frozenset({
-    *("abs", "add", "add_jaxvals", "and", "ceil", "clamp", "clz", "complex", "copy"),
-    *("dynamic_slice", "eq", "floor", "ge", "gt", "imag", "is_finite", "le", "lt", "max", "min"),
-    *("mul", "ne", "neg", "not", "or", "pad", "population_count", "real", "reduce_precision"),
-    *("rev", "round", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical"),
-    *("sign", "square", "stop_gradient", "sub", "xor"),
+    *("abs", "add", "add_jaxvals", "and", "ceil", "clamp", "clz", "complex", "conj", "copy"),
+    *("dynamic_slice", "eq", "floor", "ge", "gt", "imag", "integer_pow", "is_finite", "le", "lt"),
+    *("max", "min", "mul", "ne", "neg", "not", "or", "pad", "population_count", "real"),
+    *("reduce_precision", "rev", "round", "select_n", "shift_left", "shift_right_arithmetic"),
+    *("shift_right_logical", "sign", "square", "stop_gradient", "sub", "xor"),
 })  # fmt: skip
 """The primitives that XLA computes anew for each reader."""
 _FUSING = frozenset({
-    *(*ENTRYWISE_NAMES, *REARRANGING_NAMES, *_MOVED, TRANSPOSED_COPY, "argmax", "argmin"),
-    *("gather", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod"),
-    *("reduce_sum", "reduce_xor"),
+    *(*ENTRYWISE_NAMES, *REARRANGING_NAMES, *REDUCTION_NAMES, *_MOVED, "gather"),
+    *(SERIES_PART, TRANSPOSED_COPY),
 })  # fmt: skip
 """The operations that operands are fused into; others read buffers."""
+_REUSING = (_FUSED - {"gather"}) | {
+    *("dynamic_update_slice", "scan", "scatter", "scatter-add", "scatter_max", "scatter_min"),
+    *("scatter_mul", "while"),
+}  # fmt: skip
+"""The operations that write into the buffer of an operand."""
 _MOST_READ = 64
-"""The most buffers that one fusion reads."""
+"""The most buffers that one fusion reads, so that the estimate takes linear time."""
 
 
 class Operation(NamedTuple):
     """What runs at once.
 
     Attributes:
-        name: the primitive.
+        name: the primitive, or another name of what runs.
         reads: the values that it reads; those without a maker take no memory.
         results: its results, and the bytes of each on a device.
         besides: the bytes that it takes besides its results.
+        acts: whether it runs even if nobody reads its results.
     """
 
     name: str
     reads: Sequence[Hashable]
     results: Mapping[Hashable, int]
     besides: int = 0
+    acts: bool = False
 
 
 def most_held(operations: Sequence[Operation], outputs: Collection[Hashable]) -> int:
@@ -64,7 +74,7 @@ def most_held(operations: Sequence[Operation], outputs: Collection[Hashable]) ->
         outputs: the values that are there at the end.
     """
     fused, kept = _fused(_needed(operations, outputs), outputs)
-    return _peak(list(_by_readiness(fused)), kept)
+    return _peak(list(_by_readiness(fused, kept)), kept)
 
 
 def _needed(operations: Sequence[Operation], outputs: Collection[Hashable]) -> list[Operation]:
@@ -72,7 +82,7 @@ def _needed(operations: Sequence[Operation], outputs: Collection[Hashable]) -> l
     read = set(outputs)
     result = []
     for one in reversed(operations):
-        if not read.isdisjoint(one.results):
+        if one.acts or not read.isdisjoint(one.results):
             read.update(one.reads)
             result.append(one)
     return result[::-1]
@@ -110,19 +120,19 @@ def _sources(
 
 
 def _required(operations: Sequence[Operation]) -> set[Hashable]:
-    """Returns the values that are read from buffers, if they are no others that were moved."""
+    """Returns the values that are read from buffers, without those that have none themselves."""
     read: set[Hashable] = set()
     for one in reversed(operations):
         if one.name not in _FUSING or (one.name in _MOVED and not read.isdisjoint(one.results)):
             read.update(one.reads)
-    moved = {value for one in operations if one.name in _MOVED for value in one.results}
-    return read - moved
+    passed = {*_MOVED, _BARRIER}
+    return read - {value for one in operations if one.name in passed for value in one.results}
 
 
 def _has_buffer(name: str, readers: int) -> bool:
     if name in _FUSED:
         return readers > 1 and name not in _CHEAP
-    return name not in _MOVED
+    return name not in _MOVED and name != _BARRIER
 
 
 def _peak(operations: Sequence[Operation], kept: Collection[Hashable]) -> int:
@@ -142,12 +152,14 @@ def _peak(operations: Sequence[Operation], kept: Collection[Hashable]) -> int:
 
 def _reused(operation: Operation, free: Sequence[int]) -> int:
     """Returns the bytes of results that are written into buffers of operands."""
-    if operation.name not in _FUSED | _LOOPS:
+    if operation.name not in _REUSING:
         return 0
     return sum((Counter(operation.results.values()) & Counter(free)).elements())
 
 
-def _by_readiness(operations: Sequence[Operation]) -> Iterator[Operation]:
+def _by_readiness(
+    operations: Sequence[Operation], kept: Collection[Hashable]
+) -> Iterator[Operation]:
     """Iterates in the order in which operations become ready.
 
     Of those that become ready at once, the one comes first that frees the most bytes.
@@ -155,6 +167,7 @@ def _by_readiness(operations: Sequence[Operation]) -> Iterator[Operation]:
     sizes = {value: size for one in operations for value, size in one.results.items()}
     makers = {value: i for i, one in enumerate(operations) for value in one.results}
     waiting = Counter(value for one in operations for value in one.reads)
+    waiting.update(kept)
     awaited = [{makers[value] for value in one.reads} for one in operations]
     after: list[list[int]] = [[] for _ in operations]
     for i, sources in enumerate(awaited):

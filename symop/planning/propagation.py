@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import starmap, zip_longest
 from typing import Any, NamedTuple
@@ -25,9 +25,10 @@ Sizes = Mapping[str, int]
 """The sizes of mesh axes."""
 _Spec: Any = PartitionSpec  # JAX declares no types for it
 _UNCONSTRAINED: Any = _Spec.UNCONSTRAINED
-_ENTRY_BY_ENTRY = ENTRYWISE | primitives_named("bitcast_convert_type")
+_HINTING = ENTRYWISE | primitives_named("bitcast_convert_type")
+"""The primitives whose operands are split as their results; random bits become floats, too."""
 _PASSES = 3
-"""The most passes that collect hints, which each pass hands on by one equation."""
+"""The most passes that collect hints: another sharding of a product gives other hints."""
 _ROUNDS = 4
 """The number of times that the sharding of a loop's carry is followed through the body."""
 
@@ -181,7 +182,7 @@ class Walk:
         if copy not in self._copies:
             self._copies.add(copy)
             exchange(value.aval, before, after, self.sizes, report)
-            if _lost(before, after):
+            if self._count(_lost(before, after)) > 1:
                 size = bytes_on_device(value.aval, copy[1], self.sizes)
                 self._received[self._equation] += size
 
@@ -189,7 +190,7 @@ class Walk:
         """Returns the walk through a jaxpr of an equation, if there was one."""
         return self._inner.get((id(equation), id(jaxpr)))
 
-    def received(self, equation: JaxprEqn) -> int:
+    def bytes_received(self, equation: JaxprEqn) -> int:
         """Returns the bytes that devices receive of the operands of an equation."""
         return self._received[id(equation)]
 
@@ -197,9 +198,18 @@ class Walk:
         """Whether a value is summed over devices."""
         return value in self._sums
 
+    def shape_of(self, value: Any) -> tuple[int, ...]:
+        """Returns the shape of the part of a value that each device has."""
+        lengths, sharding = shape_of(value), self.of(value)
+        return tuple(n // self._count(axes_at(sharding, i)) for i, n in enumerate(lengths))
+
     def bytes_of(self, value: Any) -> int:
         """Returns the bytes of a value on each device."""
         return bytes_on_device(value.aval, self.of(value), self.sizes)
+
+    def _count(self, axes: Iterable[str]) -> int:
+        """Returns the number of devices along mesh axes."""
+        return math.prod(self.sizes[axis] for axis in axes)
 
     def _through(self, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
         inside = _INSIDE.get(equation.primitive.name)
@@ -236,7 +246,8 @@ class Walk:
         shardings = list(map(self.of, values))
         by_size = _reads_few(equation)
         wanted = [self.hints.values.get(one, ()) for one in equation.outvars]
-        follows = equation.primitive in PRODUCTS or not any(map(_shape, values))
+        # Each device makes its part of what is made from numbers, such as random bits.
+        follows = equation.primitive in PRODUCTS or not any(map(shape_of, values))
         wanted = wanted if follows else []
         split = self._split_factors(rule, values, shardings, by_size=by_size, wanted=wanted)
         self.mixed = self.mixed or not rule.mixed.isdisjoint(split)
@@ -256,7 +267,8 @@ class Walk:
             for one, sharding in zip(equation.outvars, results, strict=True):
                 size = bytes_on_device(one.aval, sharding, self.sizes)
                 report(Collective("all-reduce", size, over))
-                self._sums.add(one)
+                if self._count(over) > 1:
+                    self._sums.add(one)
         if by_size and equation.primitive.name == "gather":
             # Each device takes its part of what all of them have now.
             split = self._split_factors(rule, values, shardings, by_size=False)
@@ -266,11 +278,11 @@ class Walk:
     def collect_hints(self, jaxpr: Jaxpr) -> None:
         """Notes how the readers of values are split, from the last equation to the first."""
         for equation in reversed(jaxpr.eqns):
-            if equation.primitive in _ENTRY_BY_ENTRY:
+            if equation.primitive in _HINTING:
                 self._hint(equation)
             called = called_by(equation)
             for one in inner_jaxprs(equation):
-                inner = self._inner.get((id(equation), id(one)))
+                inner = self.inner(equation, one)
                 if inner is None:
                     continue
                 if one is called:
@@ -283,7 +295,7 @@ class Walk:
         """Notes how an operation entry by entry reads its operands."""
         out: Any = equation.outvars[0]
         hint = self.hints.values.get(out, self.of(out))
-        for one in _variables(equation.invars):
+        for one in variables_among(equation.invars):
             if one.aval.shape == out.aval.shape and self.of(one) != hint:
                 self.hints.values[one] = hint
 
@@ -304,7 +316,7 @@ class Walk:
 
         def rank(i: int) -> tuple[bool, int]:
             waits = not by_size and not self.in_batch(values[i])
-            return waits, -math.prod(getattr(values[i].aval, "shape", ()))
+            return waits, -math.prod(shape_of(values[i]))
 
         split: dict[int, tuple[str, ...]] = {}
         used: set[str] = set()
@@ -326,11 +338,13 @@ class Walk:
         return split
 
 
-def _shape(value: Any) -> tuple[int, ...]:
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Returns the shape of a value of a jaxpr; ``()`` of what has none."""
     return getattr(value.aval, "shape", ())
 
 
-def _variables(values: Sequence[Any]) -> list[Any]:
+def variables_among(values: Sequence[Any]) -> list[Any]:
+    """Returns the values that are not literals."""
     return [one for one in values if not isinstance(one, Literal)]
 
 
@@ -374,12 +388,11 @@ def followed(
         for equation in jaxpr.eqns:
             walk.follow(equation, partial(told, str(equation.source_info.name_stack)))
             walk.assign({one: fills[one] for one in equation.outvars if one in fills})
-        walk.collect_hints(jaxpr)
         return walk
 
     for _ in range(_PASSES):
         before = hints.count()
-        walked(_unreported)
+        walked(_unreported).collect_hints(jaxpr)
         if hints.count() == before:
             break
     return walked(report)

@@ -20,7 +20,6 @@ from registry.jax_derivatives.calculus import program_of
 from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
 from registry.primitives import CONVOLUTIONS, ENTRYWISE, REARRANGING, inner_jaxprs, primitives_named
-from registry.tuning import present
 from registry.types import VarType
 from symop.graph.nodes import Node
 from symop.passes.linearity import types_of
@@ -147,11 +146,6 @@ def _size(value: Any) -> int:
 def _nbytes(value: Any) -> int:
     dtype = getattr(value.aval, "dtype", None)
     return _size(value) * getattr(dtype, "itemsize", 0)
-
-
-def overlaps_convolutions(cost: Cost, times: int) -> bool:
-    """Whether steps are too few for a loop, since XLA runs convolutions of others beside them."""
-    return bool(cost.convolutions) and times < present.tuning.convolving_steps
 
 
 def saves_compiling(cost: Cost, times: int, series: int) -> bool:

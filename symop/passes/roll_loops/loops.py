@@ -36,9 +36,9 @@ from symop.graph.policies import (
 from symop.passes.remat.loop_calls import saving
 from symop.passes.roll_loops.costs import (
     FEW_BYTES,
+    Cost,
     copies_too_much,
     cost_of,
-    overlaps_convolutions,
     saves_compiling,
 )
 from symop.passes.roll_loops.series import Series, series_of
@@ -248,6 +248,8 @@ class _Builder:
         arrays = [_required(series_of(values)) for values in own.series]
         self._require_little_copied(arrays, carries=bool(own.carries) or n_sums > 0)
         backwards = _direction(arrays)
+        # A gradient may have one step less than what it is of.
+        self._require_many_convolutions(self.steps.run.times + backwards)
         series = [
             _turned(one, values, backwards=backwards)
             for one, values in zip(arrays, own.series, strict=True)
@@ -266,6 +268,25 @@ class _Builder:
         with copied_origin(self._placed(self.steps.node(0, 0), self.scope)):
             outputs = self._operator_of(layout, operands, backwards=backwards)
         return outputs[: len(results)], backwards, sum(one.copied for one in arrays)
+
+    def _cost(self) -> Cost | None:
+        """Returns the cost of a step."""
+        return cost_of(self.steps.node(1, k) for k in range(self.steps.run.period))
+
+    def _require_many_convolutions(self, times: int) -> None:
+        """Refuses loops of few steps, of which XLA runs convolutions at the same time.
+
+        Raises:
+            RefusedError: The steps run faster outside of a loop.
+        """
+        if self.aim.stacking or times >= tuned.tuning.convolving_steps:
+            return
+        cost = self._cost()
+        if cost is not None and cost.convolutions and jax.default_backend() == "cpu":
+            raise RefusedError(
+                "few steps with convolutions run faster outside of a loop, where XLA computes "
+                "several at once; with stacked=True they are a loop"
+            )
 
     def _require_little_copied(self, series: Sequence[Series], *, carries: bool) -> None:
         """Refuses loops whose copies in each run take longer than compilation saves.
@@ -289,27 +310,18 @@ class _Builder:
             )
         weights = [one for one, values in pairs if one in copies and _are_variables(values)]
         if not self.aim.stacking:
-            self._require_gain([one.node.type.nbytes for one in weights])
+            self._require_worthwhile_copies([one.node.type.nbytes for one in weights])
 
-    def _require_gain(self, sizes: Sequence[int]) -> None:
-        """Refuses loops that are compiled or run more slowly than their steps.
-
-        Args:
-            sizes: the bytes of the arrays that are copied in each run.
+    def _require_worthwhile_copies(self, sizes: Sequence[int]) -> None:
+        """Refuses loops that are compiled or run more slowly than their steps, due to stacking.
 
         Raises:
-            RefusedError: The loop costs more than it saves.
+            RefusedError: Copies of these sizes in each run cost more than the loop saves.
         """
-        run = self.steps.run
-        cost = cost_of(self.steps.node(1, k) for k in range(run.period))
-        if cost is None:
-            return
-        if overlaps_convolutions(cost, run.times):
-            raise RefusedError(
-                "few steps with convolutions run faster one by one; with stacked=True they are a "
-                "loop"
-            )
         if sum(sizes) < FEW_BYTES:
+            return
+        run, cost = self.steps.run, self._cost()
+        if cost is None:
             return
         if copies_too_much(cost, sum(sizes) / run.times):
             raise RefusedError(
