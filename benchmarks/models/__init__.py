@@ -64,7 +64,9 @@ def remarks(*, with_torch: bool) -> list[str]:
         "`benchmarks/models/flax/` that hold code.",
         "The tables of DLRM, which lie in one array, have row-sparse gradients in symop, and "
         "dense ones in flax. Adagrad gives both the same result.",
-        "PyTorch runs its operators one by one, with the same losses; its figure is a ratio, too."
+        "PyTorch has the same losses; its figure is a ratio, too. `torch.compile` compiles its "
+        "networks, except those that it cannot: PINN (second derivatives), DLRM (sparse "
+        "gradients) and the LSTM (which takes minutes), whose operators run one by one."
         if with_torch
         else "PyTorch's figures are left out: it is not installed, or the machine was busy.",
     ]

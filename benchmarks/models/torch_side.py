@@ -1,5 +1,6 @@
 """The models in PyTorch, as functions of symop's parameters."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -132,7 +133,7 @@ def _dlrm(net: Layers, batch: Arrays) -> Any:
 def _diffusion(net: Layers, batch: Arrays) -> Any:
     sizes = net.module
     half, groups = sizes.WIDTH // 2, sizes.GROUPS
-    rates = torch.exp(-np.log(10_000) * torch.arange(half) / half)
+    rates = torch.exp(-math.log(10_000) * torch.arange(half) / half)
     angles = batch["time"][:, None] * rates
     time = torch.cat([angles.sin(), angles.cos()], dim=1)
     time = net.linear(F.silu(net.linear(time)))
@@ -174,7 +175,7 @@ def _pinn(net: Layers, batch: Arrays) -> Any:
     h = torch.cat([x, t], dim=1)
     for _ in range(net.module.LAYERS):
         h = net.linear(h).tanh()
-    u = t * (1 - x * x) * net.linear(h) - torch.sin(np.pi * x)
+    u = t * (1 - x * x) * net.linear(h) - torch.sin(math.pi * x)
     u_x, u_t = torch.autograd.grad(u.sum(), (x, t), create_graph=True)
     (u_xx,) = torch.autograd.grad(u_x.sum(), x, create_graph=True)
     return (u_t + u * u_x - net.module.VISCOSITY * u_xx).square().mean()
@@ -193,16 +194,24 @@ LOSSES: dict[str, Loss] = {
 
 # Steps -----------------------------------------------------------------------------------------
 
+_COMPILED = frozenset({"gpt", "resnet", "diffusion", "graph"})
+"""The scripts that ``torch.compile`` compiles.
+
+It has no second derivatives (pinn) and no sparse gradients (dlrm), and compiles the unrolled steps
+of lstm for minutes.
+"""
+
 
 class TorchRunning:
-    """Training steps in PyTorch; each call runs one and returns its loss."""
+    """Training steps in PyTorch, compiled where it can; each call runs one and returns its loss."""
 
     def __init__(
         self, module: Any, params: Arrays, states: Arrays, batches: Iterable[Arrays]
     ) -> None:
         """Copies the parameters and batches of a script."""
         script = Path(module.__file__).stem
-        self._loss, self._module = LOSSES[script], module
+        function = partial(_loss_of, LOSSES[script], module)
+        self._loss: Any = torch.compile(function) if script in _COMPILED else function
         self._arrays = {name: _parameter(one) for name, one in {**params, **states}.items()}
         trained = [self._arrays[name].requires_grad_() for name in params]
         self._optimizer = _OPTIMIZERS.get(script, _adam)(trained)
@@ -214,10 +223,14 @@ class TorchRunning:
         batch = self._batches[self._count % len(self._batches)]
         self._count += 1
         self._optimizer.zero_grad()
-        loss = self._loss(Layers(self._arrays, self._module), batch)
+        loss = self._loss(self._arrays, batch)
         loss.backward()
         self._optimizer.step()
         return float(loss.detach())
+
+
+def _loss_of(loss: Loss, module: Any, arrays: Arrays, batch: Arrays) -> Any:
+    return loss(Layers(arrays, module), batch)
 
 
 def _parameter(array: Any) -> Any:

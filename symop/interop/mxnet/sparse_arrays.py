@@ -15,7 +15,7 @@ import numpy as np
 
 import symop as so
 from registry.hooks import define
-from registry.types import VarKind
+from registry.types import DType, VarKind
 from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet.context import Context, context_of, placed
@@ -457,7 +457,7 @@ class CSRNDArray(BaseSparseNDArray):
     def indices(self) -> NDArray:
         """A copy of the columns of the stored entries."""
         pattern = self.csr.pattern
-        made = whole(pattern.columns)
+        made = NDArray(so.NDArray(pattern.columns_of(_index_dtype())))
         made._columns = made.value, pattern  # for rows_named
         return made
 
@@ -520,10 +520,15 @@ def set_value(array: so.NDArray, value: Any) -> None:
     array._value, array._type = value, None
 
 
+def _index_dtype() -> DType:
+    """The dtype of indices: int64, or int32 without JAX's 64-bit mode."""
+    wide: bool = jax.config.jax_enable_x64  # type: ignore[attr-defined]
+    return np.dtype(np.int64 if wide else np.int32)
+
+
 def whole(numbers: np.ndarray) -> NDArray:
-    """Indices as an array: int64, or int32 without JAX's 64-bit mode."""
-    kind = np.int64 if jax.config.jax_enable_x64 else np.int32  # type: ignore[attr-defined]
-    return NDArray(so.NDArray(jax.device_put(np.array(numbers, kind))))
+    """Indices as an array."""
+    return NDArray(so.NDArray(jax.device_put(np.array(numbers, _index_dtype()))))
 
 
 def wrapped(stored: so.NDArray) -> NDArray:

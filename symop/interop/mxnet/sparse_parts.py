@@ -291,6 +291,18 @@ class Pattern:
         return self._filled_up(self.columns, width, index_dtype(width + 1))
 
     @functools.cached_property
+    def _on_device(self) -> dict[DType, jax.Array]:
+        return {}
+
+    def columns_of(self, dtype: DType) -> jax.Array:
+        """The columns as an array on the device, which is made once for each dtype."""
+        found = self._on_device.get(dtype)
+        if found is None:
+            made = jax.device_put(np.array(self.columns, dtype))
+            found = self._on_device.setdefault(dtype, made)
+        return found
+
+    @functools.cached_property
     def named(self) -> Named:
         """The distinct columns."""
         width = self.shape[1]
