@@ -400,7 +400,8 @@ class Trainer:
             and batch.keys() == self._fed
             and self.placement is None
         ):
-            cell, operands = state._cell, list[Any]()
+            cell = state._cell
+            operands: list[Any] = []
             try:
                 with cell.lock:
                     before = cell.last[0]

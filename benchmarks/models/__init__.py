@@ -65,8 +65,8 @@ def remarks(*, with_torch: bool) -> list[str]:
         "The tables of DLRM, which lie in one array, have row-sparse gradients in symop, and "
         "dense ones in flax. Adagrad gives both the same result.",
         "PyTorch has the same losses; its figure is a ratio, too. `torch.compile` compiles its "
-        "networks, except those that it cannot: PINN (second derivatives), DLRM (sparse "
-        "gradients) and the LSTM (which takes minutes), whose operators run one by one."
+        "networks, except PINN and DLRM, whose second derivatives and sparse gradients it lacks, "
+        "the LSTM, which takes minutes, and the U-Net, which runs more slowly then."
         if with_torch
         else "PyTorch's figures are left out: it is not installed, or the machine was busy.",
     ]
