@@ -72,6 +72,31 @@ def masked_softmax(q, k, v):
     return so.masked_softmax(q @ turned(k), np.tri(7, 9, dtype=bool)) @ v
 
 
+def by_einsum(q, k, v):
+    """Positions come before heads, as in most code for JAX."""
+    q, k, v = (so.permute_dims(so.stack([x, 2 * x], axis=1), axes=(0, 2, 1, 3)) for x in (q, k, v))
+    weights = so.softmax(so.einsum(q, k, equation="bqhd,bkhd->bhqk") / 2.0)
+    return so.einsum(weights, v, equation="bhqk,bkhd->bqhd")
+
+
+def by_einsum_of_keys_first(q, k, v):
+    scores = so.einsum(so.permute_dims(k, axes=(2, 0, 1)), q, equation="dbk,bqd->bqk")
+    return so.einsum(v, so.softmax(scores, axis=2), equation="...kd,...qk->d...q")
+
+
+def loss_by_einsum(hidden, labels):
+    return so.softmax_cross_entropy(
+        so.einsum(hidden, so.var("w", shape=(9, 4)), equation="bld,vd->blv"), labels
+    )
+
+
+def loss_by_einsum_of_rows(hidden, labels):
+    weight = so.var("w", shape=(4, 9))
+    return so.softmax_cross_entropy(
+        so.einsum(weight, hidden, equation="dv,bld->blv") + so.var("b", shape=(9,)), labels
+    )
+
+
 def by_product(hidden, labels):
     return so.softmax_cross_entropy(hidden @ so.var("w", shape=(4, 9)), labels)
 
@@ -103,9 +128,11 @@ def of_loss(write):
 
 PATTERNS = [
     *(pytest.param(ATTENTION, of_attention, f, id=f.__name__)
-      for f in (scaled, divided_and_biased, masked, masked_softmax)),
+      for f in (scaled, divided_and_biased, masked, masked_softmax, by_einsum,
+                by_einsum_of_keys_first)),
     *(pytest.param(LOSS, of_loss, f, id=f.__name__)
-      for f in (by_product, by_tied_product, by_layer, by_flat_layer)),
+      for f in (by_product, by_tied_product, by_layer, by_flat_layer, loss_by_einsum,
+                loss_by_einsum_of_rows)),
 ]  # fmt: skip
 
 
@@ -140,6 +167,29 @@ def test_weights_transposed_without_axes_are_found():
     hidden, labels = so.var("hidden", shape=(5, 4)), so.var("labels", shape=(5,), dtype="int32")
     (streamed,) = so.explain(so.softmax_cross_entropy(hidden @ weight, labels)).streamed
     assert streamed.operator == LOSS
+
+
+@pytest.mark.parametrize(
+    ("scores", "product"),
+    [
+        ("bqd,bkd->bqk", "bqk,bqd->bkd"),  # the product sums over queries
+        ("bqd,bkd->qbk", "qbk,bkd->bqd"),  # queries come before the batch
+        ("bqd,bkd->bqk", "bqk,bkd->bq"),  # an axis of the values is summed, too
+        ("bqd,ckd->bqk", "bqk,bkd->bqd"),  # an axis of the keys is summed, too
+        ("bqd,bkd->bqk", "bqk,bkk->bqk"),  # the diagonal of the values
+    ],
+)
+def test_other_equations_are_left(scores, product):
+    q, k, v = (so.var(name, shape=(7, 7, 7)) for name in "qkv")
+    out = so.einsum(so.softmax(so.einsum(q, k, equation=scores)), v, equation=product)
+    assert not so.explain(out).streamed
+
+
+def test_axes_that_are_broadcast_are_left():
+    q, k, v = (so.var(name, shape=shape) for name, shape in
+               (("q", (2, 7, 4)), ("k", (1, 9, 4)), ("v", (2, 9, 3))))  # fmt: skip
+    weights = so.softmax(so.einsum(q, k, equation="bqd,bkd->bqk"))
+    assert not so.explain(so.einsum(weights, v, equation="bqk,bkd->bqd")).streamed
 
 
 def test_scores_divided_by_zero_are_left():

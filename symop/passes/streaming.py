@@ -3,8 +3,9 @@
 Two patterns are found where they are large, and no other call, output or derivative reads the
 values inside:
 
-- ``softmax(scale * q @ k^T + bias) @ v``, also with ``where(mask, ..., -inf)``, becomes
-  ``scaled_dot_product_attention``. A query that sees no key then gives zeros instead of NaN.
+- ``softmax(scale * q @ k^T + bias) @ v``, also with ``where(mask, ..., -inf)`` and with products by
+  ``einsum``, becomes ``scaled_dot_product_attention``. A query that sees no key then gives zeros
+  instead of NaN.
 - ``softmax_cross_entropy`` of integer labels and of the scores that a matrix product or a
   ``fully_connected`` layer computes becomes ``linear_cross_entropy``.
 
@@ -30,6 +31,7 @@ from symop.graph.algebra import exchanged
 from symop.graph.nodes import Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
 from symop.graph.scoping import Scopes
+from symop.passes.contractions import Moved, Product, as_it_is, moved, product_of
 from symop.passes.replacements import Replacement, attributes_of, name_of_operator
 
 _switches = Scopes("streaming", True)
@@ -65,7 +67,8 @@ def streaming(enabled: bool) -> Iterator[None]:  # with so.streaming(False): ...
         yield
 
 
-_ENDS = ("softmax_cross_entropy", "matmul")
+_PRODUCTS = ("matmul", "einsum")
+_ENDS = ("softmax_cross_entropy", *_PRODUCTS)
 """The operators with which a pattern may end."""
 
 
@@ -129,7 +132,7 @@ class _Graph:
         name = name_of_operator(node)
         if name == "softmax_cross_entropy":
             return self._loss(node)
-        return self._attention(node) if name == "matmul" else None
+        return self._attention(node) if name in _PRODUCTS else None
 
     def _inner(self, node: Node | None, *names: str) -> bool:
         """Whether ``node`` calls one of these operators, and only one other call reads it."""
@@ -174,11 +177,15 @@ class _Graph:
             data, weight, *biases = node.operands
             bias = biases[0] if biases else None
             flat = data.ndim == 2 or not attributes_of(node)["flatten"]
-            return _Linear("fully_connected", data, weight, bias, node.shape) if flat else None
+            made = _Linear("fully_connected", data, weight, bias, node.shape, by_class=True)
+            return made if flat else None
         if self._inner(node, "matmul"):
             data, weight = node.operands
             narrow = data.ndim >= 2 == weight.ndim
             return _Linear("matmul", data, weight, None, node.shape) if narrow else None
+        product = product_of(node) if self._inner(node, "einsum") else None
+        if product is not None:
+            return _by_rows(product, node.shape)
         if self._inner(node, "reshape"):
             inner = node.operands[0]
             found = self._linear(inner) if inner.shape[-1:] == node.shape[-1:] else None
@@ -195,30 +202,32 @@ class _Graph:
     # Attention -----------------------------------------------------------------------------------
 
     def _attention(self, node: Node) -> _Pattern | None:
-        weights, values = node.operands
+        found = _weighted(node)
+        if found is None:
+            return None
+        weights, values, axes = found
         large = exceeds(weights.size, present.tuning.attention_scores)
         if not large or not self._inner(weights, "softmax", "masked_softmax"):
             return None
         how = attributes_of(weights)
         if how["axis"] not in (-1, weights.ndim - 1) or how["temperature"] != 1.0:
             return None
-        found = self._scores(weights.operands[0], tuple(weights.operands[1:]))
-        if found is None or not found.fits(values):
+        scores = self._scores(weights.operands[0], tuple(weights.operands[1:]))
+        if scores is None or not scores.fits(values.shape):
             return None
 
         def call(image: Images) -> Node:
-            query, keys, mask, bias = (
-                None if one is None else image.value(one)
-                for one in (found.query, found.keys, found.mask, found.bias)
+            mask, bias = (
+                None if one is None else image.value(one) for one in (scores.mask, scores.bias)
             )
+            query, keys, own = (x.image(image) for x in (scores.query, scores.keys, values))
             made: Node = get("scaled_dot_product_attention")(
-                query, keys, image.value(values), mask, bias, scale=found.scale
+                query, keys, own, mask, bias, scale=scores.scale
             )
-            return made
+            return moved(made, axes)
 
-        return _Pattern(
-            f"matmul of {name_of_operator(weights)}", "scaled_dot_product_attention", call
-        )
+        name = f"{name_of_operator(node)} of {name_of_operator(weights)}"
+        return _Pattern(name, "scaled_dot_product_attention", call)
 
     def _scores(self, node: Node, masks: tuple[Node, ...]) -> "_Scores | None":
         """Returns how ``node`` computes scores: a mask, a bias, a factor and a product, or None."""
@@ -248,11 +257,46 @@ class _Graph:
                 if by and x is node.inputs[0]:  # a quotient by zero stays as it is
                     return self._scaled(x, factor / by)
             return None
-        if not self._inner(node, "matmul"):
-            return None
-        query, turned = node.operands
-        keys = exchanged(turned)
-        return None if keys is None else _Scores(query, keys, None, None, factor)
+        return _scores_of(node, factor) if self._inner(node, *_PRODUCTS) else None
+
+
+def _weighted(node: Node) -> tuple[Node, Moved, tuple[int, ...]] | None:
+    """Returns what ``node`` multiplies by values, these, and the axes of the result.
+
+    Those of the weights are the axes of a batch, of queries, and of keys.
+    """
+    product = product_of(node)
+    if product is None:
+        plain = name_of_operator(node) == "matmul"
+        weights, values = node.operands if plain else (node, node)
+        return (weights, as_it_is(values), tuple(range(node.ndim))) if plain else None
+    for one in (product, product.exchanged()):
+        if one.left.is_same and one.is_of_matrices:
+            *batch, columns, summed = one.right.axes
+            return one.left.node, Moved(one.right.node, (*batch, summed, columns)), one.axes
+    return None
+
+
+def _scores_of(node: Node, factor: float) -> "_Scores | None":
+    """Returns the scores that a product computes, if its last axis is that of one operand."""
+    product = product_of(node)
+    if product is not None:
+        for one in (product, product.exchanged()):
+            if one.is_in_order and one.is_of_matrices:
+                return _Scores(one.left, one.right, None, None, factor)
+    keys = exchanged(node.operands[1]) if name_of_operator(node) == "matmul" else None
+    if keys is None:
+        return None
+    return _Scores(as_it_is(node.operands[0]), as_it_is(keys), None, None, factor)
+
+
+def _by_rows(product: Product, shape: Shape) -> "_Linear | None":
+    """Returns the linear scores that a product computes, if its last axis is that of a matrix."""
+    for one in (product, product.exchanged()):
+        data, weight = one.left, one.right
+        if one.is_in_order and data.is_same and not one.batch and len(weight.axes) == 2:
+            return _Linear("einsum", data.node, weight.node, None, shape, weight.is_same)
+    return None
 
 
 class _Linear(NamedTuple):
@@ -261,9 +305,10 @@ class _Linear(NamedTuple):
     Attributes:
         name: the operator that computes them.
         data: what they are computed from.
-        weight: the matrix; classes come first for ``fully_connected``, else last.
+        weight: the matrix.
         bias: one number for each class, or None.
         shape: the shape of the scores.
+        by_class: whether classes are the first axis of the matrix.
     """
 
     name: str
@@ -271,11 +316,12 @@ class _Linear(NamedTuple):
     weight: Node
     bias: Node | None
     shape: Shape
+    by_class: bool = False
 
     def operands(self, image: Images) -> tuple[Node, Node, Node | None]:
         """The operands of ``linear_cross_entropy``."""
         data, weight = image.value(self.data), image.value(self.weight)
-        if self.name == "matmul":
+        if not self.by_class:
             before = exchanged(weight)
             weight = get("permute_dims")(weight, axes=(1, 0)) if before is None else before
         hidden = get("reshape")(data, shape=(*self.shape[:-1], data.shape[-1]))
@@ -285,20 +331,19 @@ class _Linear(NamedTuple):
 class _Scores(NamedTuple):
     """The operands of attention that compute its scores."""
 
-    query: Node
-    keys: Node
+    query: Moved
+    keys: Moved
     mask: Node | None
     bias: Node | None
     scale: float
 
-    def fits(self, values: Node) -> bool:
-        """Whether the operator takes these operands, with the same result."""
+    def fits(self, values: Shape) -> bool:
+        """Whether the operator takes these operands, with values of a shape, and equals it."""
         if self.mask is not None and not is_boolean(self.mask.type.dtype):
             return False  # `where` asks whether it is zero, and the operator would add it
-        query, keys = self.query, self.keys
-        batch = query.shape[:-2]
-        alike = keys.shape[:-2] == values.shape[:-2] == batch and query.ndim == keys.ndim > 1
-        scores = (*query.shape[:-1], keys.shape[-2])
+        query, keys = self.query.shape, self.keys.shape
+        alike = keys[:-2] == values[:-2] == query[:-2] and len(query) == len(keys) > 1
+        scores = (*query[:-1], keys[-2])
         limits = [one.shape for one in (self.mask, self.bias) if one is not None]
         return alike and np.broadcast_shapes(scores, *limits) == scores
 
