@@ -38,7 +38,7 @@ class Tuning(NamedTuple):
         convolving_steps: The number of steps with convolutions from which on they are a loop on the
             CPU. Outside of loops, XLA computes several convolutions at once: residual blocks of 8
             and 16 channels took 1.2 to 1.3 times as long in loops of 6 to 12 steps, 1.08 times in
-            one of 16 steps, and 0.9 times in one of 24.
+            one of 16 steps, and 0.9 times in one of 24. Gradients may have one step less.
         few_cores: The number of cores up to which MXNet's fused training step does not let XLA run
             operators in parallel. On two cores, steps of perceptrons with 256 to 1,024 units took
             3 to 16 percent longer in parallel.

@@ -83,9 +83,10 @@ class TestByHand:
     def test_what_acts_is_computed(self):
         operations = [
             Operation("dot_general", "x", {"a": 9}),
-            Operation("call", "a", {}, acts=True),
+            Operation("dot_general", "x", {"b": 9}),
+            Operation("call", "ab", {}, acts=True),
         ]
-        assert most_held(operations, set()) == 9
+        assert most_held(operations, set()) == 18
 
     def test_what_nobody_needs_is_not_computed(self):
         operations = [Operation("dot_general", "x", {"a": 9}), Operation("exp", "a", {"b": 9})]

@@ -172,6 +172,10 @@ def test_few_steps_with_convolutions_are_no_loop_unless_they_are_stacked():
     assert "few steps with convolutions run faster" in str(so.loops(loss(15)))
     assert so.loops(loss(15), stacked=True).made
     assert so.loops(loss(16)).made
+    for times, loops in ((15, 0), (16, 2)):
+        names = [one for one in loss(times).list_arguments() if one.endswith("weight")]
+        graph = so.Group([loss(times), *so.grad(loss(times), names)])
+        assert len(so.loops(graph).made) == loops
 
 
 @pytest.mark.parametrize("option", ["jax_debug_nans", "jax_debug_infs"])

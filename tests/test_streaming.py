@@ -84,6 +84,14 @@ def by_einsum_of_keys_first(q, k, v):
     return so.einsum(v, so.softmax(scores, axis=2), equation="...kd,...qk->d...q")
 
 
+def by_einsum_with_mask_and_bias(q, k, v):
+    """The values come first, and the batch last in the result."""
+    q, k, v = (so.stack([x, 2 * x], axis=1) for x in (q, k, v))
+    scores = so.einsum(k, q, equation="bhkd,bhqd->bhqk") + so.var("bias", shape=(2, 1, 9))
+    weights = so.softmax(so.where(np.tri(7, 9, dtype=bool), scores, -np.inf))
+    return so.einsum(v, weights, equation="bhkd,bhqk->hqdb")
+
+
 def loss_by_einsum(hidden, labels):
     return so.softmax_cross_entropy(
         so.einsum(hidden, so.var("w", shape=(9, 4)), equation="bld,vd->blv"), labels
@@ -129,7 +137,7 @@ def of_loss(write):
 PATTERNS = [
     *(pytest.param(ATTENTION, of_attention, f, id=f.__name__)
       for f in (scaled, divided_and_biased, masked, masked_softmax, by_einsum,
-                by_einsum_of_keys_first)),
+                by_einsum_of_keys_first, by_einsum_with_mask_and_bias)),
     *(pytest.param(LOSS, of_loss, f, id=f.__name__)
       for f in (by_product, by_tied_product, by_layer, by_flat_layer, loss_by_einsum,
                 loss_by_einsum_of_rows)),
@@ -183,6 +191,17 @@ def test_other_equations_are_left(scores, product):
     q, k, v = (so.var(name, shape=(7, 7, 7)) for name in "qkv")
     out = so.einsum(so.softmax(so.einsum(q, k, equation=scores)), v, equation=product)
     assert not so.explain(out).streamed
+
+
+def test_integers_and_vectors_are_left():
+    """Products of small integers wrap around; values without an axis are no matrix."""
+    q, k, v = query_keys_values()
+    whole = [so.cast(100 * one, dtype="int8") for one in (q, k)]
+    for scores in (so.einsum(*whole, equation="bqd,bkd->bqk"), whole[0] @ turned(whole[1])):
+        assert ATTENTION not in operators(so.softmax(scores * 0.5) @ v)
+    query, keys = so.var("query", shape=(7, 4)), so.var("keys", shape=(9, 4))
+    weights = so.softmax(query @ so.permute_dims(keys))
+    assert ATTENTION not in operators(weights @ so.var("value", shape=(9,)))
 
 
 def test_axes_that_are_broadcast_are_left():

@@ -64,9 +64,9 @@ def remarks(*, with_torch: bool) -> list[str]:
         "`benchmarks/models/flax/` that hold code.",
         "The tables of DLRM, which lie in one array, have row-sparse gradients in symop, and "
         "dense ones in flax. Adagrad gives both the same result.",
-        "PyTorch has the same losses; its figure is a ratio, too. `torch.compile` compiles its "
-        "networks, except PINN and DLRM, whose second derivatives and sparse gradients it lacks, "
-        "the LSTM, which takes minutes, and the U-Net, which runs more slowly then."
+        "PyTorch has the same losses; its figure is a ratio, too. `torch.compile` compiles the "
+        "GPTs, ResNet-18 and the graph network; `benchmarks/models/torch_side.py` says why no "
+        "others."
         if with_torch
         else "PyTorch's figures are left out: it is not installed, or the machine was busy.",
     ]

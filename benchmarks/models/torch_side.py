@@ -203,7 +203,7 @@ lstm for minutes, and the steps of diffusion run more slowly, 65 instead of 58 m
 
 
 class TorchRunning:
-    """Training steps in PyTorch, compiled where it can; each call runs one and returns its loss."""
+    """Training steps in PyTorch, compiled or not; each call runs one and returns its loss."""
 
     def __init__(
         self, module: Any, params: Arrays, states: Arrays, batches: Iterable[Arrays]

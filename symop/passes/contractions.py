@@ -73,6 +73,16 @@ class Product(NamedTuple):
         """Whether the result has first the axes of the left rows, then those of the right ones."""
         return self.axes == tuple(range(len(self.axes)))
 
+    def ordered_by_left(self) -> "Product":
+        """Returns the product with the axes of the batch in the order of the left array."""
+        order = sorted(range(self.batch), key=lambda i: self.left.axes[i])
+        left, right = (
+            Moved(one.node, tuple([one.axes[i] for i in order]) + one.axes[self.batch :])
+            for one in (self.left, self.right)
+        )
+        axes = tuple(order.index(axis) if axis < self.batch else axis for axis in self.axes)
+        return Product(left, right, axes, self.batch)
+
     def exchanged(self) -> "Product":
         """Returns the product with the arrays exchanged."""
         left, right = (len(one.axes) - 1 for one in (self.left, self.right))

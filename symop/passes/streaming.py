@@ -49,8 +49,9 @@ def streaming(enabled: bool) -> Iterator[None]:  # with so.streaming(False): ...
     It is the default. ``softmax(q @ k^T) @ v`` with many scores becomes
     ``scaled_dot_product_attention``, and ``softmax_cross_entropy`` of many scores that a matrix
     product computes becomes ``linear_cross_entropy``, where a graph is lowered or differentiated
-    by ``so.grad``. ``so.explain`` lists what was replaced. ``registry.tuning`` has the sizes
-    from which on. A function made outside is not affected.
+    by ``so.grad``. Products may be written with ``einsum``, too. ``so.explain`` lists what was
+    replaced. ``registry.tuning`` has the sizes from which on. A function made outside is not
+    affected.
 
     Example:
         >>> import symop as so
@@ -202,13 +203,10 @@ class _Graph:
     # Attention -----------------------------------------------------------------------------------
 
     def _attention(self, node: Node) -> _Pattern | None:
-        found = _weighted(node)
+        found = next((one for one in _weighted(node) if self._are_weights(one[0])), None)
         if found is None:
             return None
         weights, values, axes = found
-        large = exceeds(weights.size, present.tuning.attention_scores)
-        if not large or not self._inner(weights, "softmax", "masked_softmax"):
-            return None
         how = attributes_of(weights)
         if how["axis"] not in (-1, weights.ndim - 1) or how["temperature"] != 1.0:
             return None
@@ -228,6 +226,10 @@ class _Graph:
 
         name = f"{name_of_operator(node)} of {name_of_operator(weights)}"
         return _Pattern(name, "scaled_dot_product_attention", call)
+
+    def _are_weights(self, node: Node) -> bool:
+        large = exceeds(node.size, present.tuning.attention_scores)
+        return large and self._inner(node, "softmax", "masked_softmax")
 
     def _scores(self, node: Node, masks: tuple[Node, ...]) -> "_Scores | None":
         """Returns how ``node`` computes scores: a mask, a bias, a factor and a product, or None."""
@@ -260,30 +262,32 @@ class _Graph:
         return _scores_of(node, factor) if self._inner(node, *_PRODUCTS) else None
 
 
-def _weighted(node: Node) -> tuple[Node, Moved, tuple[int, ...]] | None:
-    """Returns what ``node`` multiplies by values, these, and the axes of the result.
+def _weighted(node: Node) -> Iterator[tuple[Node, Moved, tuple[int, ...]]]:
+    """Iterates over what ``node`` may multiply by values, these, and the axes of the result.
 
-    Those of the weights are the axes of a batch, of queries, and of keys.
+    The axes of the weights are those of a batch, of queries, and of keys; those of the result are
+    found among those of the batch, of queries, and of the values.
     """
+    if name_of_operator(node) == "matmul":
+        weights, values = node.operands
+        yield weights, as_it_is(values), tuple(range(node.ndim))
     product = product_of(node)
-    if product is None:
-        plain = name_of_operator(node) == "matmul"
-        weights, values = node.operands if plain else (node, node)
-        return (weights, as_it_is(values), tuple(range(node.ndim))) if plain else None
-    for one in (product, product.exchanged()):
-        if one.left.is_same and one.is_of_matrices:
-            *batch, columns, summed = one.right.axes
-            return one.left.node, Moved(one.right.node, (*batch, summed, columns)), one.axes
-    return None
+    for one in () if product is None else (product, product.exchanged()):
+        ordered = one.ordered_by_left()
+        if ordered.left.is_same and one.is_of_matrices:
+            *batch, columns, summed = ordered.right.axes
+            turned = Moved(ordered.right.node, (*batch, summed, columns))
+            yield ordered.left.node, turned, ordered.axes
 
 
 def _scores_of(node: Node, factor: float) -> "_Scores | None":
-    """Returns the scores that a product computes, if its last axis is that of one operand."""
+    """Returns the scores that a product of floats computes, by a batch, queries, and keys."""
+    if not is_floating(node.type.dtype):
+        return None  # integers wrap, and booleans are not counted
     product = product_of(node)
-    if product is not None:
-        for one in (product, product.exchanged()):
-            if one.is_in_order and one.is_of_matrices:
-                return _Scores(one.left, one.right, None, None, factor)
+    for one in () if product is None else (product, product.exchanged()):
+        if one.is_in_order and one.is_of_matrices:
+            return _Scores(one.left, one.right, None, None, factor)
     keys = exchanged(node.operands[1]) if name_of_operator(node) == "matmul" else None
     if keys is None:
         return None
@@ -342,10 +346,10 @@ class _Scores(NamedTuple):
         if self.mask is not None and not is_boolean(self.mask.type.dtype):
             return False  # `where` asks whether it is zero, and the operator would add it
         query, keys = self.query.shape, self.keys.shape
-        alike = keys[:-2] == values[:-2] == query[:-2] and len(query) == len(keys) > 1
+        alike = keys[:-2] == values[:-2] == query[:-2] and len(query) == len(keys) == len(values)
         scores = (*query[:-1], keys[-2])
         limits = [one.shape for one in (self.mask, self.bias) if one is not None]
-        return alike and np.broadcast_shapes(scores, *limits) == scores
+        return alike and len(query) > 1 and np.broadcast_shapes(scores, *limits) == scores
 
 
 define(gradients.Gradients, prepare=stream)

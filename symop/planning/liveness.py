@@ -23,9 +23,10 @@ _MOVED = frozenset(REARRANGING_NAMES) - {"concatenate", "dynamic_slice", "pad", 
     *("bitcast_convert_type", "convert_element_type", "optimization_barrier"),
     "sharding_constraint",
 }  # fmt: skip
-"""The primitives whose results have no buffer, whoever reads them."""
+"""The primitives whose results have a buffer only at the end, or if they read many."""
 _FUSED = frozenset({*ENTRYWISE_NAMES, "dynamic_slice", "gather", "pad", "rev"}) - _MOVED
-"""The primitives whose results have a buffer only if some readers require it."""
+"""The primitives whose results have a buffer if some reader requires it, or, unless they are cheap,
+if several read them."""
 _CHEAP = frozenset({
     *("abs", "add", "add_jaxvals", "and", "ceil", "clamp", "clz", "complex", "conj", "copy"),
     *("dynamic_slice", "eq", "floor", "ge", "gt", "imag", "integer_pow", "is_finite", "le", "lt"),
@@ -108,8 +109,8 @@ def _fused(
         }  # fmt: skip
         for value in one.results:
             buffers[value] = {value} if value in held else reads
-        if held or one.besides:
-            result.append(Operation(one.name, tuple(reads), held, one.besides))
+        if held or one.besides or one.acts:
+            result.append(one._replace(reads=tuple(reads), results=held))
     return result, _sources(outputs, buffers)
 
 

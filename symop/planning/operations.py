@@ -259,7 +259,8 @@ class _Operations:
         for one in numbers:
             yield Operation("numbering", [], {one: value.index_bytes})
         places = {found: gradient.bytes + axes * gradient.index_bytes}
-        yield Operation("reduce_window", [value.value, *numbers], places)
+        reads = [value.value, *numbers]
+        yield Operation("reduce_window", reads, places, operation.besides)
         yield Operation("joined_indices", [found], {joined: axes * gradient.index_bytes})
         yield Operation("scatter", [filled, joined, gradient.value], {result: size})
 

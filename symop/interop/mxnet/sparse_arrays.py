@@ -455,7 +455,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     @property
     def indices(self) -> NDArray:
-        """A copy of the columns of the stored entries."""
+        """The columns of the stored entries; changes of the array do not reach the matrix."""
         pattern = self.csr.pattern
         made = NDArray(so.NDArray(pattern.columns_of(_index_dtype())))
         made._columns = made.value, pattern  # for rows_named

@@ -291,15 +291,16 @@ class Pattern:
         return self._filled_up(self.columns, width, index_dtype(width + 1))
 
     @functools.cached_property
-    def _on_device(self) -> dict[DType, jax.Array]:
+    def _on_device(self) -> dict[Any, jax.Array]:
         return {}
 
     def columns_of(self, dtype: DType) -> jax.Array:
-        """The columns as an array on the device, which is made once for each dtype."""
-        found = self._on_device.get(dtype)
-        if found is None:
-            made = jax.device_put(np.array(self.columns, dtype))
-            found = self._on_device.setdefault(dtype, made)
+        """The columns as an array on the default device, which is made once for each dtype."""
+        key = dtype, jax.config.jax_default_device  # type: ignore[attr-defined]  # of JAX
+        found = self._on_device.get(key)
+        if found is None or found.is_deleted():
+            with jax.ensure_compile_time_eval():
+                found = self._on_device[key] = jax.device_put(np.array(self.columns, dtype))
         return found
 
     @functools.cached_property

@@ -248,8 +248,7 @@ class _Builder:
         arrays = [_required(series_of(values)) for values in own.series]
         self._require_little_copied(arrays, carries=bool(own.carries) or n_sums > 0)
         backwards = _direction(arrays)
-        # A gradient may have one step less than what it is of.
-        self._require_many_convolutions(self.steps.run.times + backwards)
+        self._require_many_steps(backwards=backwards)
         series = [
             _turned(one, values, backwards=backwards)
             for one, values in zip(arrays, own.series, strict=True)
@@ -273,16 +272,18 @@ class _Builder:
         """Returns the cost of a step."""
         return cost_of(self.steps.node(1, k) for k in range(self.steps.run.period))
 
-    def _require_many_convolutions(self, times: int) -> None:
-        """Refuses loops of few steps, of which XLA runs convolutions at the same time.
+    def _require_many_steps(self, *, backwards: bool) -> None:
+        """Refuses loops of few steps with convolutions.
 
         Raises:
             RefusedError: The steps run faster outside of a loop.
         """
-        if self.aim.stacking or times >= tuned.tuning.convolving_steps:
+        # A gradient, which runs backwards, may have one step less than what it is of.
+        least = tuned.tuning.convolving_steps - (1 if backwards else 0)
+        if self.aim.stacking or self.steps.run.times >= least or jax.default_backend() != "cpu":
             return
         cost = self._cost()
-        if cost is not None and cost.convolutions and jax.default_backend() == "cpu":
+        if cost is not None and cost.convolutions:
             raise RefusedError(
                 "few steps with convolutions run faster outside of a loop, where XLA computes "
                 "several at once; with stacked=True they are a loop"
