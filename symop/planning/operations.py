@@ -21,6 +21,7 @@ from registry.primitives import (
     inner_jaxprs,
     scan_parts,
 )
+from registry.types import is_floating
 from registry.xla.barrier import barrier_p
 from symop.planning import liveness
 from symop.planning.liveness import SERIES_PART, TRANSPOSED_COPY, Operation
@@ -271,7 +272,7 @@ class _Operations:
         (value,) = operands
         by_library = (
             operation.name == "reduce_sum"
-            and value.dtype.kind == "f"
+            and is_floating(value.dtype)
             and math.prod(value.shape) >= _LIBRARY_ENTRIES
         )
         if by_library:
