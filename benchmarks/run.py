@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import measure
+import readme
 
 MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet",
@@ -27,12 +28,6 @@ PAGES = {
     "speed.md": ("catalogue",),
 }
 BEGIN = "<!-- The rest is written by `python benchmarks/run.py --table`. -->"
-README = Path(__file__).parents[1] / "README.md"
-MODELS = (
-    "<!-- This table is written by `python benchmarks/run.py --table`. -->",
-    "<!-- The table ends here. -->",
-)
-"""The lines around the table of models in README."""
 
 
 def run(name: str, *, quick: bool) -> dict[str, Any]:
@@ -64,18 +59,7 @@ def write_pages() -> None:
         stored = [result for name in names if (result := measure.read(name)) is not None]
         sections = "\n".join(section(result) for result in stored)
         path.write_text(f"{written}{BEGIN}\n\n{sections}", encoding="utf-8")
-    write_readme()
-
-
-def write_readme() -> None:
-    """Replace the table of models in README."""
-    stored = measure.read("models")
-    if stored is None:
-        return
-    before, _, rest = README.read_text(encoding="utf-8").partition(MODELS[0])
-    _, _, after = rest.partition(MODELS[1])
-    shown = f"{MODELS[0]}\n\n{measure.ratios(stored['rows'])}\n\n{MODELS[1]}"
-    README.write_text(f"{before}{shown}{after}", encoding="utf-8")
+    readme.write()
 
 
 def main() -> None:

@@ -187,6 +187,15 @@ def test_detached_arrays_are_constants():
     assert grads(x) == [4 + 2]
 
 
+def test_with_respect_to_the_result_of_a_call():
+    x = marked(1, 2)
+    with autograd.record():
+        y = x * x
+        z = y * y * 3
+    (found,) = autograd.grad(z, [y])
+    assert found.asnumpy().tolist() == [6, 24]
+
+
 def test_what_cannot_be_differentiated():
     x, y = marked(1), marked(1)
     with pytest.raises(MXNetError):

@@ -97,6 +97,8 @@ def test_copies_are_of_their_own():
 
 KEYS = {
     "number": 1,
+    "NumPy's number": np.int64(1),
+    "NumPy's numbers": (np.int32(1), slice(np.int32(0), np.int64(2)), np.int32(-1)),
     "last": -1,
     "numbers": (1, 2, 3),
     "row": (0, slice(None), 1),
@@ -651,6 +653,12 @@ def test_equal_lists_of_a_call_of_many_steps_share_a_program(programs):
         counts.append(len(programs))
     assert found == [[1, 2]] * 2
     assert counts[0] == counts[1]
+
+
+def test_larger_and_smaller_of_nan():
+    x, y = nd.array([np.nan, 1, 2]), nd.array([0, np.nan, 1])
+    np.testing.assert_array_equal(nd.maximum(x, y).asnumpy(), [np.nan, np.nan, 2])
+    np.testing.assert_array_equal(nd.minimum(x, y).asnumpy(), [np.nan, np.nan, 1])
 
 
 def test_relu_of_nan():

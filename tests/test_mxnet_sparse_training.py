@@ -95,6 +95,37 @@ def test_a_dense_gradient_in_a_csr_array():
     assert_allclose(x.grad.asnumpy(), 2 * MATRIX)
 
 
+def looked_up(table):
+    return nd.Embedding(nd.array([1, 3]), table, input_dim=5, output_dim=2, sparse_grad=True)
+
+
+@pytest.mark.parametrize(
+    "reads", [looked_up, lambda table: nd.sparse.dot(nd.array(MATRIX).tostype("csr"), table)]
+)
+def test_a_dense_gradient_in_a_row_sparse_array_warns(reads):
+    weight = nd.ones((5, 2))
+    weight.attach_grad(stype="row_sparse")
+    with autograd.record():
+        y = reads(2 * weight)
+    y.backward()
+    with pytest.warns(StorageFallbackWarning, match="the gradient of an array"):
+        assert weight.grad.stype == "row_sparse"
+    plain = nd.ones((5, 2))
+    plain.attach_grad()
+    with autograd.record():
+        y = reads(2 * plain)
+    y.backward()
+    assert_allclose(weight.grad.asnumpy(), plain.grad.asnumpy())
+
+
+def test_a_dense_gradient_of_row_sparse_weights_warns():
+    weight = nd.array(ROWS).tostype("row_sparse")
+    update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.5))
+    with pytest.warns(StorageFallbackWarning, match="SGD"):
+        update(0, nd.ones((5, 2)), weight)
+    assert_allclose(weight.asnumpy(), ROWS - 0.5)
+
+
 def test_given_gradients():
     x, held = nd.array(ROWS).tostype("row_sparse"), nd.zeros((5, 2), stype="row_sparse")
     autograd.mark_variables([x], [held])
@@ -401,7 +432,8 @@ def test_a_sparse_place_for_the_gradient_of_a_dense_part():
     bound.forward(is_train=True)
     along = np.zeros((2, 5), np.float32)
     along[:, 3] = [1, 2]
-    bound.backward(nd.array(along))
+    with pytest.warns(StorageFallbackWarning, match="the gradient of an array"):
+        bound.backward(nd.array(along))
     assert bound.grad_dict["w"].stype == "row_sparse"
     assert_allclose(place.asnumpy(), along.T @ x)
 

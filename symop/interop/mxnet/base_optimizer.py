@@ -405,7 +405,7 @@ class Formula(Optimizer):
         kind = self.on_rows
         if kind == "stored":
             kind = "rows" if weight.stype == "row_sparse" else ""
-        if not kind or grad.stype == "csr":
+        if not kind or grad.stype == "csr" or (weight.is_sparse and not grad.is_sparse):
             stypes = [one.stype for one in (weight, grad, *states)]
             warn_fallback(f"{type(self).__name__}.update", stypes, weight.stype, level=6)
             return False

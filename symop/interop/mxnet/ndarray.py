@@ -23,6 +23,7 @@ from symop.interop.mxnet.context import Context, as_context, context_of
 from symop.interop.mxnet.errors import MXNetError, MXNetIndexError
 from symop.interop.mxnet.fluent import HOOKS, IN_PLACE
 from symop.interop.mxnet.origins import Origin, Variable
+from symop.interop.mxnet.storage import warn_if_dense
 from symop.interop.mxnet.views import Index, Viewed, is_contiguous
 from symop.interop.mxnet.whole_gradients import (
     attach,
@@ -421,6 +422,8 @@ class NDArray(Viewed):
         if untold:  # zeros, which no backward pass wrote
             self._fresh_grad = False
         if hasattr(self, "_gradient") and self._gradient.stored is found:
+            if self._gradient.stype == "row_sparse" and not self.is_sparse:
+                warn_if_dense(found, "the gradient of an array")
             return self._gradient
         if isinstance(found.value, SelectedRows):  # a sparse gradient of a dense request
             fresh = self._fresh_grad

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from registry.types import VarKind
 from symop.interop.mxnet.errors import MXNetError
 
 DEFAULT, ROW_SPARSE, CSR = "default", "row_sparse", "csr"
@@ -180,6 +181,12 @@ def warn_fallback(what: str, stypes: Stypes, output: str = DEFAULT, level: int =
     if text not in _told:
         _told.add(text)
         warnings.warn(text, StorageFallbackWarning, stacklevel=level)
+
+
+def warn_if_dense(gradient: Any, what: str) -> None:
+    """Warns if a gradient for a row-sparse array is dense: all rows are stored, and updated."""
+    if gradient.type.kind is not VarKind.SELECTED_ROWS:
+        warn_fallback(what, [DEFAULT], ROW_SPARSE, level=4)
 
 
 def forget_warnings() -> None:

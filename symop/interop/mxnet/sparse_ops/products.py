@@ -31,8 +31,10 @@ def _asks(values: Values, *stypes: str) -> bool:
 
 
 _PLAIN = When("no transposes", lambda v: _transposes(v) == (False, False) and _asks(v, DEFAULT))
-_LEFT = When(
-    "transpose_a", lambda v: _transposes(v) == (True, False) and _asks(v, DEFAULT, ROW_SPARSE)
+_LEFT = When("transpose_a", lambda v: _transposes(v) == (True, False) and _asks(v, ROW_SPARSE))
+_LEFT_DENSE = When(
+    "transpose_a, forward_stype = default",
+    lambda v: _transposes(v) == (True, False) and v.get("forward_stype") == DEFAULT,
 )
 _INTO_CSR = When("no transposes", lambda v: _transposes(v) == (False, False) and _asks(v, CSR))
 _DENSE_CSR = When(
@@ -158,11 +160,8 @@ def _as_matrix(y: NDArray) -> so.NDArray:
     return y.stored if y.ndim == 2 else so.nd.reshape(y.dense(), (-1, 1))
 
 
-def _stype_of_transposed(values: Values) -> str:
-    return str(values.get("forward_stype") or ROW_SPARSE)
-
-
-@rule("dot", [CSR, _ROWS], _stype_of_transposed, when=_LEFT)
+@rule("dot", [CSR, _ROWS], DEFAULT, when=_LEFT_DENSE)
+@rule("dot", [CSR, _ROWS], ROW_SPARSE, when=_LEFT)
 def _csr_transposed_dot(x: CSRNDArray, y: NDArray, **attributes: Any) -> NDArray:
     """The product of the transposed matrix: it stores the rows that columns name."""
     _require_matrices(x, y, (x.shape[0], y.shape[0]))
