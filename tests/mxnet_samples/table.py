@@ -81,9 +81,9 @@ STORAGE = """\
 How operators compute from sparse arrays, the first fitting line counts: `row_sparse` stores some
 rows, `csr` some entries. Other calls on sparse arrays run on dense ones and warn once, as MXNet's
 storage fallback does. A gradient is dense unless the last column tells its storage type by the
-number of the input; gradients with respect to `csr` arrays are computed densely. Of a dense table
-that was itself computed, as in `dot(data, 2 * weight)`, the gradient is dense; a row-sparse array
-that it reaches then stores all rows, which warns once, too.
+number of the input; gradients with respect to `csr` arrays are computed densely. The gradient
+of a table that is itself computed, as in `dot(data, 2 * weight)`, is dense; if it reaches a
+row-sparse array, that array stores all rows, and a warning says so once.
 
 | operators | inputs | where | output | gradients |
 |---|---|---|---|---|"""

@@ -423,7 +423,7 @@ class NDArray(Viewed):
             self._fresh_grad = False
         if hasattr(self, "_gradient") and self._gradient.stored is found:
             if self._gradient.stype == "row_sparse" and not self.is_sparse:
-                warn_if_dense(found, "the gradient of an array")
+                warn_if_dense(found)
             return self._gradient
         if isinstance(found.value, SelectedRows):  # a sparse gradient of a dense request
             fresh = self._fresh_grad

@@ -183,10 +183,10 @@ def warn_fallback(what: str, stypes: Stypes, output: str = DEFAULT, level: int =
         warnings.warn(text, StorageFallbackWarning, stacklevel=level)
 
 
-def warn_if_dense(gradient: Any, what: str) -> None:
-    """Warns if a gradient for a row-sparse array is dense: all rows are stored, and updated."""
+def warn_if_dense(gradient: Any) -> None:
+    """Warns if a gradient in a row-sparse array is dense: updates then change all rows."""
     if gradient.type.kind is not VarKind.SELECTED_ROWS:
-        warn_fallback(what, [DEFAULT], ROW_SPARSE, level=4)
+        warn_fallback("the gradient of an array", [DEFAULT], ROW_SPARSE, level=4)
 
 
 def forget_warnings() -> None:

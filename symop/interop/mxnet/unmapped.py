@@ -12,7 +12,7 @@ UNMAPPED = {
     "_contrib_dgl": "samples a graph that is stored as csr, so shapes depend on the entries",
     "_contrib_edge_id": "reads edges of a graph that is stored as csr; take them from its parts",
     "_contrib_mrcnn_mask_target": "makes targets of training from masks; compute them with NumPy",
-    "_image_": "prepares images, and is neither to_tensor nor normalize; compute it with NumPy",
+    "_image_": "prepares images; compute it with NumPy (to_tensor and normalize are mapped)",
     "_Native": "calls C code of a process that is gone; write an mx.operator.CustomOp",
     "_NDArray": "calls C code of a process that is gone; write an mx.operator.CustomOp",
     "_npi_": "of mx.np; use symop.nd, a namespace of the Python array API",
