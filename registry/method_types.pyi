@@ -285,9 +285,10 @@ class OperatorMethods:
         self,
         keys: Var | ArrayInput,
         values: Var | ArrayInput,
+        output: Var | ArrayInput,
         logsumexp: Var | ArrayInput,
         cotangent: Var | ArrayInput,
-        delta: Var | ArrayInput,
+        logsumexp_cotangent: Var | ArrayInput | None = None,
         mask: Var | ArrayInput | None = None,
         bias: Var | ArrayInput | None = None,
         query_lengths: Var | ArrayInput | None = None,
@@ -306,6 +307,7 @@ class OperatorMethods:
         self,
         keys: Var | ArrayInput,
         values: Var | ArrayInput,
+        output: Var | ArrayInput,
         logsumexp: Var | ArrayInput,
         query_tangent: Var | ArrayInput | None = None,
         keys_tangent: Var | ArrayInput | None = None,
@@ -323,7 +325,7 @@ class OperatorMethods:
         *,
         name: str | None = None,
     ) -> tuple[Self, Self]:
-        """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient."""
+        """Tangents of attention and of its ``logsumexp``, linear in those of its inputs."""
     def attention_weights(
         self,
         keys: Var | ArrayInput,

@@ -1124,9 +1124,10 @@ def attention_gradient(
     query: ArrayInput,
     keys: ArrayInput,
     values: ArrayInput,
+    output: ArrayInput,
     logsumexp: ArrayInput,
     cotangent: ArrayInput,
-    delta: ArrayInput,
+    logsumexp_cotangent: ArrayInput | None = None,
     mask: ArrayInput | None = None,
     bias: ArrayInput | None = None,
     query_lengths: ArrayInput | None = None,
@@ -1140,14 +1141,17 @@ def attention_gradient(
 ) -> tuple[jax.Array, ...]:
     """Gradients of attention with respect to query, keys, values and, if ``of_bias``, the bias.
 
-    The weights are ``P = exp(scores - logsumexp)``, and the cotangent of the scores is
-    ``P * (cotangent @ values^T - delta)``. The other inputs and attributes are those of
-    ``scaled_dot_product_attention``.
+    ``output`` and ``logsumexp`` are the results of ``scaled_dot_product_attention`` for the other
+    inputs and attributes, ``cotangent`` and ``logsumexp_cotangent`` their cotangents. With the
+    weights ``P = exp(scores - logsumexp)``, the cotangent of the scores is
+    ``P * (cotangent @ values^T - delta)``, where ``delta`` is the sum of ``output * cotangent`` for
+    each query, less ``logsumexp_cotangent``. A GPU may compute ``output`` and ``logsumexp`` anew
+    instead of reading them.
 
     Example:
         >>> import jax.numpy as jnp
         >>> one = jnp.ones((1, 1))
-        >>> parts = attention_gradient(one, one, one, jnp.ones(1), 2 * one, jnp.zeros(1))
+        >>> parts = attention_gradient(one, one, one, 0 * one, jnp.ones(1), 2 * one)
         >>> [float(part[0, 0]) for part in parts]
         [2.0, 2.0, 2.0]
     """
@@ -1156,9 +1160,10 @@ def attention_gradient(
     query: Symbol | ArrayInput,
     keys: Symbol | ArrayInput,
     values: Symbol | ArrayInput,
+    output: Symbol | ArrayInput,
     logsumexp: Symbol | ArrayInput,
     cotangent: Symbol | ArrayInput,
-    delta: Symbol | ArrayInput,
+    logsumexp_cotangent: Symbol | ArrayInput | None = None,
     mask: Symbol | ArrayInput | None = None,
     bias: Symbol | ArrayInput | None = None,
     query_lengths: Symbol | ArrayInput | None = None,
@@ -1177,9 +1182,10 @@ def attention_gradient(
     query: Value | ArrayInput,
     keys: Value | ArrayInput,
     values: Value | ArrayInput,
+    output: Value | ArrayInput,
     logsumexp: Value | ArrayInput,
     cotangent: Value | ArrayInput,
-    delta: Value | ArrayInput,
+    logsumexp_cotangent: Value | ArrayInput | None = None,
     mask: Value | ArrayInput | None = None,
     bias: Value | ArrayInput | None = None,
     query_lengths: Value | ArrayInput | None = None,
@@ -1198,6 +1204,7 @@ def attention_tangent(
     query: ArrayInput,
     keys: ArrayInput,
     values: ArrayInput,
+    output: ArrayInput,
     logsumexp: ArrayInput,
     query_tangent: ArrayInput | None = None,
     keys_tangent: ArrayInput | None = None,
@@ -1213,24 +1220,26 @@ def attention_tangent(
     window: int | Sequence[int] | None = None,
     dropout: float = 0.0,
 ) -> tuple[jax.Array, jax.Array]:
-    """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient.
+    """Tangents of attention and of its ``logsumexp``, linear in those of its inputs.
 
-    With the weights ``P = exp(scores - logsumexp)`` and the tangents ``T`` of the scores, the
-    results are ``(P * T) @ values + P @ values_tangent``, and ``P * T`` summed for each query. The
-    other inputs and attributes are those of ``scaled_dot_product_attention``.
+    ``output`` and ``logsumexp`` are the results of ``scaled_dot_product_attention`` for the other
+    inputs and attributes. With the weights ``P = exp(scores - logsumexp)`` and the tangents ``T``
+    of the scores, the tangent of ``logsumexp`` is the sum of ``P * T`` for each query, and that of
+    ``output`` is ``(P * T) @ values + P @ values_tangent - output * sum(P * T)``.
 
     Example:
         >>> import jax.numpy as jnp
         >>> one = jnp.ones((1, 1))
-        >>> out, total = attention_tangent(one, one, 3 * one, jnp.ones(1), 2 * one)
-        >>> float(out[0, 0]), float(total[0])
-        (6.0, 2.0)
+        >>> moved, total = attention_tangent(one, one, 3 * one, one, jnp.ones(1), 2 * one)
+        >>> float(moved[0, 0]), float(total[0])
+        (4.0, 2.0)
     """
 @overload
 def attention_tangent(
     query: Symbol | ArrayInput,
     keys: Symbol | ArrayInput,
     values: Symbol | ArrayInput,
+    output: Symbol | ArrayInput,
     logsumexp: Symbol | ArrayInput,
     query_tangent: Symbol | ArrayInput | None = None,
     keys_tangent: Symbol | ArrayInput | None = None,
@@ -1253,6 +1262,7 @@ def attention_tangent(
     query: Value | ArrayInput,
     keys: Value | ArrayInput,
     values: Value | ArrayInput,
+    output: Value | ArrayInput,
     logsumexp: Value | ArrayInput,
     query_tangent: Value | ArrayInput | None = None,
     keys_tangent: Value | ArrayInput | None = None,

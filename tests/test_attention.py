@@ -7,7 +7,6 @@ import pytest
 
 import symop as so
 from registry import tuning
-from registry.ops.nn import attention
 from registry.table import get
 
 GENERATOR = np.random.default_rng(0)
@@ -242,55 +241,3 @@ class TestDropout:
         assert not np.allclose(first, other)
         plain = so.multi_head_attention(x, heads=2, window=3, name="a")
         close(still(**arrays, key=keys[0]), plain.to_jax()(**arrays))
-
-
-HOW = {"scale": None, "causal": True, "window": None, "dropout": 0.0}
-
-
-class TestPlatforms:
-    HALF = tuple(jnp.asarray(drawn(2, 4, 16, 8), jnp.bfloat16) for _ in range(3))
-
-    @pytest.fixture
-    def cudnn(self, monkeypatch):
-        """Makes cuDNN's calls those of XLA, and lists them."""
-        calls, own = [], jax.nn.dot_product_attention
-
-        def attend(*arrays, implementation, **how):
-            calls.append(how)
-            assert implementation == "cudnn"
-            return own(*arrays, implementation="xla", **how)
-
-        monkeypatch.setattr(jax.nn, "dot_product_attention", attend)
-        monkeypatch.setattr(attention, "has_cuda", lambda: True)
-        return calls
-
-    def test_a_gpu_runs_cudnn_where_it_takes_the_call(self, cudnn):
-        out, logsumexp = attention.attention_on_gpu(*self.HALF, **HOW)
-        assert cudnn == [{"scale": None, "is_causal": True, "local_window_size": None}]
-        expected = attention.attend(
-            attention.call_of(*self.HALF, *[None] * 5, attention.Form(causal=True))
-        )
-        close(out.astype(np.float32), expected[0].reshape(out.shape).astype(np.float32), 2e-2)
-        close(logsumexp, expected[1].reshape(logsumexp.shape))
-
-    @pytest.mark.parametrize(
-        "changes", [{"window": 3, "causal": False}, {"causal": False, "dropout": 0.5}]
-    )
-    def test_other_calls_run_as_elsewhere(self, cudnn, changes):
-        seed = SEED if "dropout" in changes else None
-        attention.attention_on_gpu(*self.HALF, dropout_seed=seed, **HOW | changes)
-        single = [one.astype(np.float32) for one in self.HALF]
-        attention.attention_on_gpu(*single, **HOW)
-        assert not cudnn
-
-    def test_a_refusal_of_jax_is_no_error(self, monkeypatch):
-        monkeypatch.setattr(attention, "has_cuda", lambda: True)
-        out, _ = attention.attention_on_gpu(*self.HALF, **HOW)
-        assert out.shape == (2, 4, 16, 8)
-
-    def test_the_choice_is_made_for_the_platform(self, cudnn):
-        variables = [so.var(n, shape=(2, 4, 16, 8), dtype="bfloat16") for n in ("q", "k", "v")]
-        function = jax.jit(so.scaled_dot_product_attention(*variables).to_jax())
-        lowered = function.trace(*self.HALF).lower(lowering_platforms=("cpu", "cuda"))
-        assert "platform_index" in lowered.as_text()
-        assert cudnn

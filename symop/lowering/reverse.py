@@ -32,8 +32,12 @@ class Pullback:
         training: bool | None,
         chooses: Chooses,
         places: Sequence[int] | None = None,
+        absent: Sequence[int] = (),
     ) -> None:
-        """Builds the graph of the gradients of the inputs at ``places``, or of all inputs."""
+        """Builds the graph of the gradients of the inputs at ``places``, or of all inputs.
+
+        No cotangent arrives at the outputs in ``absent``.
+        """
         self.types, self.operator = types, operator
         inputs = [
             None if one is None else placeholder(operator.slot_of(i).name, one)
@@ -48,7 +52,8 @@ class Pullback:
         active = {one for one in chosen if one is not None and one.type.differentiable}
         entered = entering_derivative([application], active).value(application)
         cotangents = tuple(
-            None if one is None else placeholder("d", one) for one in cotangent_types(application)
+            None if one is None or i in absent else placeholder("d", one)
+            for i, one in enumerate(cotangent_types(application))
         )
         pairs = input_gradients(entered, cotangents, active)
         application, *left = leaving_derivative([entered, *[gradient for _, gradient in pairs]])

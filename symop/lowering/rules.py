@@ -370,7 +370,10 @@ def _in_reverse(
 
         def transposed(given: Values, cotangents: Values) -> list[Any]:
             kept, kept_outputs = given[: len(back.kept)], given[len(back.kept) :]
-            heads = dict(zip(back.taken, cotangents, strict=True))
+            heads = {
+                i: zeros_of(type) if one is None else one
+                for i, type, one in zip(back.taken, types_of, cotangents, strict=True)
+            }
             gradients = back.run(kept, kept_outputs, heads)
             return [gradients[i] for i in moving]
 
@@ -457,9 +460,14 @@ def _dense(value: Any) -> Any:
 
 @memoized(4096, key=typed_key)
 def _pullback(
-    operator: Operator, attributes: Attributes, types: Types, training: bool | None, places: Active
+    operator: Operator,
+    attributes: Attributes,
+    types: Types,
+    training: bool | None,
+    places: Active,
+    absent: Active,
 ) -> Pullback:
-    return Pullback(operator, attributes, types, training, _without_rules, places)
+    return Pullback(operator, attributes, types, training, _without_rules, places, absent)
 
 
 class _TransposableCall(NamedTuple):
@@ -526,7 +534,10 @@ class _TransposableCall(NamedTuple):
 
     def transposed(self, residuals: Values, cotangents: Values) -> list[Any]:
         """Computes the gradients of the linear inputs, by the maker."""
-        back = _pullback(self.operator, self.attributes, self.types, self.training, self.places)
+        absent = tuple(i for i, one in enumerate(cotangents) if one is None)
+        back = _pullback(
+            self.operator, self.attributes, self.types, self.training, self.places, absent
+        )
         if back.kept_outputs or not set(back.kept) <= set(self.residual):
             raise NotLinearError(
                 f"{self.operator.name}: it is used linearly in "

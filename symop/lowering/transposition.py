@@ -29,8 +29,8 @@ class Linear:
         run: Maps residuals and linear values to results.
         moved: Maps the positions of moving values, all values and those tangents to the results
             and their tangents, None for results that do not move.
-        transposed: Maps residuals and cotangents of the results to cotangents of the linear
-            values, None for zeros.
+        transposed: Maps residuals and cotangents of the results, None for zeros, to cotangents of
+            the linear values, None for zeros.
         refusal: The error raised when the function is evaluated rather than transposed; ``run`` is
             then used only for types.
     """
@@ -92,7 +92,7 @@ def _moved(values: Values, tangents: Values, *, function: Linear, split: int) ->
 
 
 def _transposed(cotangents: Values, *values: Any, function: Linear, split: int) -> list[Any]:
-    heads = [_ad.instantiate_zeros(one) for one in cotangents]
+    heads = [None if isinstance(one, ad.Zero) else one for one in cotangents]
     gradients = call_on_explicit_axes(function.transposed, [list(values[:split]), heads])
     types = [one.aval for one in values[split:]]
     typed = [

@@ -99,9 +99,10 @@ class SymbolMethods(Var):
         self,
         keys: Var | ArrayInput,
         values: Var | ArrayInput,
+        output: Var | ArrayInput,
         logsumexp: Var | ArrayInput,
         cotangent: Var | ArrayInput,
-        delta: Var | ArrayInput,
+        logsumexp_cotangent: Var | ArrayInput | None = None,
         mask: Var | ArrayInput | None = None,
         bias: Var | ArrayInput | None = None,
         query_lengths: Var | ArrayInput | None = None,
@@ -120,6 +121,7 @@ class SymbolMethods(Var):
         self,
         keys: Var | ArrayInput,
         values: Var | ArrayInput,
+        output: Var | ArrayInput,
         logsumexp: Var | ArrayInput,
         query_tangent: Var | ArrayInput | None = None,
         keys_tangent: Var | ArrayInput | None = None,
@@ -137,7 +139,7 @@ class SymbolMethods(Var):
         *,
         name: str | None = None,
     ) -> Self:
-        """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient."""
+        """Tangents of attention and of its ``logsumexp``, linear in those of its inputs."""
     def call(
         self,
         *operands: Var | ArrayLike,

@@ -3,26 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import booleans, case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
-from registry.ops.core.broadcasting import cast, unbroadcast
+from registry.ops.core.broadcasting import unbroadcast
 from registry.ops.core.comparison import greater_equal, less_equal, logical_and
-from registry.ops.core.reductions import statistics_dtype
-from registry.ops.core.reductions import sum as sum_over
 from registry.ops.core.reshaping import reshape
 from registry.ops.nn.attention_blocks import (
-    Call,
     Form,
     Window,
     attend,
     call_of,
 )
+from registry.ops.nn.attention_cudnn import values_by_cudnn
 from registry.ops.nn.attention_derivatives import attention_gradient
 from registry.ops.nn.attention_types import (
     BATCH,
@@ -175,13 +171,11 @@ def _attention_maker(
 ) -> Grads:
     # With d_P = Z (d_out V^T), the cotangent of the scores is P (d_P - delta), where delta is
     # sum(P d_P) = sum(out d_out), less what reaches the logsumexp, whose derivative is P.
-    delta = sum_over(_wide(out) * _wide(d_out), axis=-1)
-    delta = delta if d_logsumexp is None else delta - d_logsumexp
     added = mask is not None and mask.dtype != np.bool_
     limits = (None, mask) if added else (mask, bias)
     of_bias = wanted[3 if added else 4] and limits[1] is not None
     d_query, d_keys, d_values, *d_bias = attention_gradient(
-        *(query, keys, values, logsumexp, d_out, delta),
+        *(query, keys, values, out, logsumexp, d_out, d_logsumexp),
         *(*limits, query_lengths, key_lengths, dropout_seed),
         of_bias=of_bias,
         **how,
@@ -196,10 +190,6 @@ def _attention_maker(
         "key_lengths": None,
         "dropout_seed": None,
     }
-
-
-def _wide(x: Var) -> Any:
-    return cast(x, dtype=statistics_dtype(x.dtype))
 
 
 # On a GPU --------------------------------------------------------------------------------------
@@ -232,67 +222,9 @@ def attention_on_gpu(
     call = call_of(query, keys, values, *limits, form)
     out, logsumexp = attend(call)
     shape = query.shape[:-1]
-    fast = _by_cudnn(call) if has_cuda() and _suits_cudnn(call) else None
+    fast = values_by_cudnn(call)
     out = out if fast is None else fast
     return out.reshape(*shape, values.shape[-1]), logsumexp.reshape(shape)
-
-
-def has_cuda() -> bool:
-    """Whether JAX has a GPU."""
-    try:
-        return bool(jax.devices("gpu"))
-    except RuntimeError:
-        return False
-
-
-def _suits_cudnn(call: Call) -> bool:
-    """Whether JAX's documentation lists a call among those that cuDNN computes."""
-    assert call.values is not None
-    form, width = call.form, call.query.shape[-1]
-    limits = (call.mask, call.bias, call.query_lengths, call.key_lengths)
-    back, ahead = form.reach
-    plain = all(one is None for one in limits) and not form.dropout
-    square = call.query.shape[-2] == call.keys.shape[-2]
-    causal = form.causal and ahead == 0 and square
-    return (
-        plain
-        and call.dtype.itemsize == 2
-        and width == call.values.shape[-1]
-        and 0 < width <= 128
-        and width % 8 == 0
-        and (causal or (back is None and ahead is None))
-        and 0 not in call.scores_shape
-        and (form.scale is None or isinstance(form.scale, float))
-    )
-
-
-def _by_cudnn(call: Call) -> Array | None:
-    """The values of the queries by cuDNN; None if JAX refuses the call for this device."""
-    assert call.values is not None
-    *_, shared, group, queries, width = call.query.shape
-    form, keys = call.form, call.keys.shape[-2]
-    query = call.query.reshape(-1, shared * group, queries, width)
-    turned = [
-        jnp.swapaxes(one, 1, 2)
-        for one in (
-            query,
-            call.keys.reshape(-1, shared, keys, width),
-            call.values.reshape(-1, shared, keys, width),
-        )
-    ]
-    back, _ = form.reach
-    try:
-        out = jax.nn.dot_product_attention(
-            *turned,
-            scale=form.scale,
-            is_causal=form.causal,
-            local_window_size=None if back is None else (back, 0),
-            implementation="cudnn",
-        )
-    # JAX raises these where cuDNN does not support the call; the composition takes its place.
-    except (RuntimeError, ValueError, NotImplementedError):
-        return None
-    return jnp.swapaxes(out, 1, 2)
 
 
 # By steps --------------------------------------------------------------------------------------

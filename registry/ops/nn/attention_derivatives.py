@@ -2,9 +2,9 @@
 
 With ``P = exp(S - logsumexp)`` for the scores ``S``, ``Z`` for the factors of dropout and
 ``T = scale (a K^T + Q b^T) + e``, all derivatives follow from one function that is linear in the
-tangents ``a, b, c, e`` and in the cotangents ``u, w``:
+tangents ``a, b, c, e`` and in the cotangents ``u`` of ``output`` and ``w`` of ``logsumexp``:
 
-    sum(u * ((Z P T) V + (Z P) c)) + sum(w * P T)
+    sum(u * ((Z P T) V + (Z P) c - output sum(P T))) + sum(w * sum(P T))
 
 ``attention_gradient`` is its derivative with respect to ``a, b, c, e``, ``attention_tangent`` that
 with respect to ``u`` and ``w``. So each transposes the other. The derivatives with respect to the
@@ -13,13 +13,14 @@ other inputs, which second derivatives need, are compositions over ``attention_w
 
 from typing import Any, NamedTuple, Self
 
+import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import booleans, case, integers, misuse, workload
 from registry.errors import ArgumentError, DTypeError, ShapeError
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
-from registry.ops.core.broadcasting import broadcast_to, unbroadcast
+from registry.ops.core.broadcasting import broadcast_to, cast, unbroadcast
 from registry.ops.core.reductions import statistics_dtype
 from registry.ops.core.reductions import sum as sum_over
 from registry.ops.core.reshaping import reshape, swapped
@@ -38,6 +39,7 @@ from registry.ops.nn.attention_blocks import (
     shared,
     weights_of,
 )
+from registry.ops.nn.attention_cudnn import gradient_by_cudnn
 from registry.ops.nn.attention_types import (
     BATCH,
     FEW,
@@ -67,9 +69,10 @@ def _gradient_shape(
     query: Shape,
     keys: Shape,
     values: Shape,
+    output: Shape,
     logsumexp: Shape,
     cotangent: Shape,
-    delta: Shape,
+    logsumexp_cotangent: Shape | None,
     mask: Shape | None,
     bias: Shape | None,
     query_lengths: Shape | None,
@@ -81,14 +84,9 @@ def _gradient_shape(
     of_bias: bool,
 ) -> list[Shape]:
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
-    out, rows = attention_shape(query, keys, values, *limits, window=window, dropout=dropout)
-    for name, one, expected in (
-        ("cotangent", cotangent, out),
-        ("logsumexp", logsumexp, rows),
-        ("delta", delta, rows),
-    ):
-        if one != expected:
-            raise ShapeError(f"{name} must have shape {expected}, got {one}")
+    results = attention_shape(query, keys, values, *limits, window=window, dropout=dropout)
+    _require_shapes(results, output=output, logsumexp=logsumexp)
+    _require_shapes(results, cotangent=cotangent, logsumexp_cotangent=logsumexp_cotangent)
     if not of_bias:
         return [query, keys, values]
     if bias is None:
@@ -96,13 +94,21 @@ def _gradient_shape(
     return [query, keys, values, bias]
 
 
+def _require_shapes(results: tuple[Shape, Shape], **given: Shape | None) -> None:
+    """Raises unless what is given for ``output`` and ``logsumexp`` has their shapes."""
+    for (name, one), expected in zip(given.items(), results, strict=True):
+        if one not in (None, expected):
+            raise ShapeError(f"{name} must have shape {expected}, got {one}")
+
+
 def _gradient_dtype(
     query: VarType,
     keys: VarType,
     values: VarType,
+    output: VarType,
     logsumexp: VarType,
     cotangent: VarType,
-    delta: VarType,
+    logsumexp_cotangent: VarType | None,
     mask: VarType | None,
     bias: VarType | None,
     query_lengths: VarType | None,
@@ -112,7 +118,8 @@ def _gradient_dtype(
     of_bias: bool,
 ) -> list[DType]:
     dtype = product_dtype(query, keys, values)
-    require_floating(logsumexp=logsumexp, cotangent=cotangent, delta=delta)
+    require_floating(output=output, logsumexp=logsumexp)
+    require_floating(cotangent=cotangent, logsumexp_cotangent=logsumexp_cotangent)
     require_types(mask, bias, query_lengths, key_lengths, dropout_seed)
     return [dtype, dtype, dtype, *([bias.dtype] if of_bias and bias is not None else [])]
 
@@ -121,13 +128,14 @@ def _gradient_reference(
     query: np.ndarray,
     keys: np.ndarray,
     values: np.ndarray,
+    output: np.ndarray,
     logsumexp: np.ndarray,
     cotangent: np.ndarray,
-    delta: np.ndarray,
+    logsumexp_cotangent: np.ndarray | None,
     *limits: np.ndarray | None,
     **how: Any,
 ) -> list[np.ndarray]:
-    of_bias, (dropout, dropout_seed) = how.pop("of_bias"), (how["dropout"], limits[-1])
+    of_bias, (dropout, dropout_seed) = how["of_bias"], (how["dropout"], limits[-1])
     form = Form(how["scale"], how["causal"], how["window"], dropout)
     repeated = [repeated_heads(one, query) for one in (keys, values)]
     scores = scores_reference(query, repeated[0], *limits[:-1], form=form)
@@ -136,6 +144,9 @@ def _gradient_reference(
         factors_reference(dropout_seed, shape=weights.shape, dropout=dropout) if dropout else 1.0
     )
     pull = np.einsum("...te,...se->...ts", cotangent, repeated[1])
+    delta = (output * cotangent).sum(-1)
+    if logsumexp_cotangent is not None:
+        delta = delta - logsumexp_cotangent
     slopes = weights * (factors * pull - delta[..., None])
     factor = form.factor(query.shape[-1])
     parts = [
@@ -159,11 +170,11 @@ def _summed_over_groups(x: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 _GRADIENT: dict[str, Any] = {
     **FEW,
+    "output": (2, 3, 3),
     "logsumexp": (2, 3),
     "cotangent": (2, 3, 3),
-    "delta": (2, 3),
 }
-_SHARED: dict[str, Any] = {**BATCH, "logsumexp": (2, 2, 3)}
+_SHARED: dict[str, Any] = {**BATCH, "output": (2, 2, 3, 2), "logsumexp": (2, 2, 3)}
 
 
 @op(
@@ -176,6 +187,7 @@ _SHARED: dict[str, Any] = {**BATCH, "logsumexp": (2, 2, 3)}
         case(**_GRADIENT, order=1),
         case(
             **_GRADIENT,
+            logsumexp_cotangent=(2, 3),
             bias=(3, 1),
             mask=booleans(3, 5),
             of_bias=True,
@@ -186,15 +198,16 @@ _SHARED: dict[str, Any] = {**BATCH, "logsumexp": (2, 2, 3)}
         case(
             **_SHARED,
             cotangent=(2, 2, 3, 2),
-            delta=(2, 2, 3),
+            logsumexp_cotangent=(2, 2, 3),
             dropout_seed=SEED,
             dropout=0.25,
             causal=True,
             order=1,
         ),
         misuse(
-            "delta must have shape (2, 3), got (3,)",
-            **{**_GRADIENT, "delta": (3,)},
+            "logsumexp_cotangent must have shape (2, 3), got (3,)",
+            **_GRADIENT,
+            logsumexp_cotangent=(3,),
         ),
         misuse("of_bias must be false without a bias, got True", **_GRADIENT, of_bias=True),
     ],
@@ -205,9 +218,10 @@ def attention_gradient(
     query: Array,
     keys: Array,
     values: Array,
+    output: Array,
     logsumexp: Array,
     cotangent: Array,
-    delta: Array,
+    logsumexp_cotangent: Array | None = None,
     mask: Array | None = None,
     bias: Array | None = None,
     query_lengths: Array | None = None,
@@ -222,24 +236,46 @@ def attention_gradient(
 ) -> tuple[Array, ...]:
     """Gradients of attention with respect to query, keys, values and, if ``of_bias``, the bias.
 
-    The weights are ``P = exp(scores - logsumexp)``, and the cotangent of the scores is
-    ``P * (cotangent @ values^T - delta)``. The other inputs and attributes are those of
-    ``scaled_dot_product_attention``.
+    ``output`` and ``logsumexp`` are the results of ``scaled_dot_product_attention`` for the other
+    inputs and attributes, ``cotangent`` and ``logsumexp_cotangent`` their cotangents. With the
+    weights ``P = exp(scores - logsumexp)``, the cotangent of the scores is
+    ``P * (cotangent @ values^T - delta)``, where ``delta`` is the sum of ``output * cotangent`` for
+    each query, less ``logsumexp_cotangent``. A GPU may compute ``output`` and ``logsumexp`` anew
+    instead of reading them.
 
     Example:
         >>> import jax.numpy as jnp
         >>> one = jnp.ones((1, 1))
-        >>> parts = attention_gradient(one, one, one, jnp.ones(1), 2 * one, jnp.zeros(1))
+        >>> parts = attention_gradient(one, one, one, 0 * one, jnp.ones(1), 2 * one)
         >>> [float(part[0, 0]) for part in parts]
         [2.0, 2.0, 2.0]
     """
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
     query, keys, values = of_one_dtype(query, keys, values)
     call = call_of(query, keys, values, *limits, Form(scale, causal, window, dropout))
+    parts = _by_blocks(call, output, logsumexp, cotangent, logsumexp_cotangent, of_bias=of_bias)
+    return _like(parts, (query, keys, values, *([bias] if of_bias else [])))
+
+
+def _by_blocks(
+    call: Call,
+    output: Array,
+    logsumexp: Array,
+    cotangent: Array,
+    logsumexp_cotangent: Array | None,
+    *,
+    of_bias: bool,
+) -> tuple[Array, ...]:
+    delta = jnp.sum(output.astype(call.wide) * cotangent.astype(call.wide), -1)
+    if logsumexp_cotangent is not None:
+        delta = delta - logsumexp_cotangent
     rows = [_of_rows(one, call) for one in (logsumexp[..., None], cotangent, delta[..., None])]
     rows[1] = rows[1].astype(call.dtype)
-    parts = pulled(call, *rows, of_bias=of_bias)
-    inputs = (query, keys, values, *((bias,) if of_bias and bias is not None else ()))
+    return tuple(pulled(call, *rows, of_bias=of_bias))
+
+
+def _like(parts: tuple[Array, ...], inputs: tuple[Any, ...]) -> tuple[Array, ...]:
+    """Gradients in the shapes and dtypes of the inputs."""
     return tuple(
         part.reshape(one.shape).astype(one.dtype) for part, one in zip(parts, inputs, strict=True)
     )
@@ -250,14 +286,49 @@ def _of_rows(x: Array, call: Call) -> Array:
     return x.reshape(*call.query.shape[:-1], x.shape[-1])
 
 
+@attention_gradient.on("gpu")
+def attention_gradient_on_gpu(
+    query: Array,
+    keys: Array,
+    values: Array,
+    output: Array,
+    logsumexp: Array,
+    cotangent: Array,
+    logsumexp_cotangent: Array | None = None,
+    mask: Array | None = None,
+    bias: Array | None = None,
+    query_lengths: Array | None = None,
+    key_lengths: Array | None = None,
+    dropout_seed: Array | None = None,
+    *,
+    scale: float | None,
+    causal: bool,
+    window: Window,
+    dropout: float,
+    of_bias: bool,
+) -> tuple[Array, ...]:
+    """The gradients by cuDNN where it takes the call; otherwise by the kernel of all platforms.
+
+    cuDNN has its own logsumexp. XLA drops the computation of this one if nothing else reads it.
+    """
+    limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
+    query, keys, values = of_one_dtype(query, keys, values)
+    call = call_of(query, keys, values, *limits, Form(scale, causal, window, dropout))
+    parts = gradient_by_cudnn(call, cotangent) if logsumexp_cotangent is None else None
+    if parts is None:
+        parts = _by_blocks(call, output, logsumexp, cotangent, logsumexp_cotangent, of_bias=of_bias)
+    return _like(parts, (query, keys, values, *([bias] if of_bias else [])))
+
+
 @attention_gradient.gradient
 def _gradient_maker(
     query: Var,
     keys: Var,
     values: Var,
+    output: Var,
     logsumexp: Var,
     cotangent: Var,
-    delta: Var,
+    logsumexp_cotangent: Var | None,
     mask: Var | None,
     bias: Var | None,
     query_lengths: Var | None,
@@ -271,17 +342,23 @@ def _gradient_maker(
 ) -> Grads:
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
     tangents = (*(d_parts or (None,) * 3), *(() if of_bias else (None,)))
-    grads: Grads = dict.fromkeys((*_OPERANDS, "cotangent", "delta", *_LIMITS))
-    if any(wanted[4:6]):
-        by, total = attention_tangent(query, keys, values, logsumexp, *tangents, *limits, **how)
-        grads |= {"cotangent": unbroadcast(by, cotangent), "delta": unbroadcast(-total, delta)}
-    if any(wanted[:4]) or wanted[7]:
-        operands = (query, keys, values, logsumexp)
-        grads |= _curved(operands, limits, tangents, cotangent, delta, how)
+    operands = (query, keys, values, output, logsumexp)
+    cotangents = (cotangent, logsumexp_cotangent)
+    grads: Grads = dict.fromkeys((*_OPERANDS, "cotangent", "logsumexp_cotangent", *_LIMITS))
+    if wanted[3] or wanted[5] or wanted[6]:
+        moved, total = attention_tangent(*operands, *tangents, *limits, **how)
+        grads |= {
+            "output": unbroadcast(-(_column(total) * cotangent), output),
+            "cotangent": unbroadcast(moved, cotangent),
+        }
+        if logsumexp_cotangent is not None:
+            grads["logsumexp_cotangent"] = unbroadcast(total, logsumexp_cotangent)
+    if any(wanted[:3]) or wanted[4] or wanted[8]:
+        grads |= _curved(operands, limits, tangents, cotangents, how)
     return grads
 
 
-_OPERANDS = ("query", "keys", "values", "logsumexp")
+_OPERANDS = ("query", "keys", "values", "output", "logsumexp")
 _LIMITS = ("mask", "bias", "query_lengths", "key_lengths", "dropout_seed")
 
 
@@ -289,6 +366,7 @@ def _tangent_shape(
     query: Shape,
     keys: Shape,
     values: Shape,
+    output: Shape,
     logsumexp: Shape,
     query_tangent: Shape | None,
     keys_tangent: Shape | None,
@@ -304,9 +382,9 @@ def _tangent_shape(
     dropout: float,
 ) -> tuple[Shape, Shape]:
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
-    out, rows = attention_shape(query, keys, values, *limits, window=window, dropout=dropout)
+    results = attention_shape(query, keys, values, *limits, window=window, dropout=dropout)
+    _require_shapes(results, output=output, logsumexp=logsumexp)
     for name, one, expected in (
-        ("logsumexp", logsumexp, rows),
         ("query_tangent", query_tangent, query),
         ("keys_tangent", keys_tangent, keys),
         ("values_tangent", values_tangent, values),
@@ -314,13 +392,14 @@ def _tangent_shape(
     ):
         if one is not None and one != expected:
             raise ShapeError(f"{name} must have shape {expected}, got {one}")
-    return out, rows
+    return results
 
 
 def _tangent_dtype(
     query: VarType,
     keys: VarType,
     values: VarType,
+    output: VarType,
     logsumexp: VarType,
     query_tangent: VarType | None,
     keys_tangent: VarType | None,
@@ -334,6 +413,7 @@ def _tangent_dtype(
 ) -> list[DType]:
     dtype = product_dtype(query, keys, values)
     require_floating(
+        output=output,
         logsumexp=logsumexp,
         query_tangent=query_tangent,
         keys_tangent=keys_tangent,
@@ -348,6 +428,7 @@ def _tangent_reference(
     query: np.ndarray,
     keys: np.ndarray,
     values: np.ndarray,
+    output: np.ndarray,
     logsumexp: np.ndarray,
     query_tangent: np.ndarray | None,
     keys_tangent: np.ndarray | None,
@@ -374,19 +455,20 @@ def _tangent_reference(
         by_score += factor * query @ np.swapaxes(repeated_heads(keys_tangent, query), -1, -2)
     if bias_tangent is not None:
         by_score += bias_tangent
-    out = (factors * weights * by_score) @ repeated[1]
+    total = (weights * by_score).sum(-1)
+    moved = (factors * weights * by_score) @ repeated[1] - output * total[..., None]
     if values_tangent is not None:
-        out = out + (factors * weights) @ repeated_heads(values_tangent, query)
-    return out, (weights * by_score).sum(-1)
+        moved = moved + (factors * weights) @ repeated_heads(values_tangent, query)
+    return moved, total
 
 
-_TANGENT: dict[str, Any] = {**FEW, "logsumexp": (2, 3)}
+_TANGENT: dict[str, Any] = {**FEW, "output": (2, 3, 3), "logsumexp": (2, 3)}
 
 
 @op(
     shape=_tangent_shape,
     dtype=_tangent_dtype,
-    outputs=("out", "total"),
+    outputs=("out_tangent", "logsumexp_tangent"),
     reference=_tangent_reference,
     cases=[
         case(
@@ -425,6 +507,7 @@ def attention_tangent(
     query: Array,
     keys: Array,
     values: Array,
+    output: Array,
     logsumexp: Array,
     query_tangent: Array | None = None,
     keys_tangent: Array | None = None,
@@ -441,18 +524,19 @@ def attention_tangent(
     window: int | tuple[int, ...] | None = None,
     dropout: Dropout = 0.0,
 ) -> tuple[Array, Array]:
-    """Tangents of attention at a fixed ``logsumexp``, and of that: the transpose of its gradient.
+    """Tangents of attention and of its ``logsumexp``, linear in those of its inputs.
 
-    With the weights ``P = exp(scores - logsumexp)`` and the tangents ``T`` of the scores, the
-    results are ``(P * T) @ values + P @ values_tangent``, and ``P * T`` summed for each query. The
-    other inputs and attributes are those of ``scaled_dot_product_attention``.
+    ``output`` and ``logsumexp`` are the results of ``scaled_dot_product_attention`` for the other
+    inputs and attributes. With the weights ``P = exp(scores - logsumexp)`` and the tangents ``T``
+    of the scores, the tangent of ``logsumexp`` is the sum of ``P * T`` for each query, and that of
+    ``output`` is ``(P * T) @ values + P @ values_tangent - output * sum(P * T)``.
 
     Example:
         >>> import jax.numpy as jnp
         >>> one = jnp.ones((1, 1))
-        >>> out, total = attention_tangent(one, one, 3 * one, jnp.ones(1), 2 * one)
-        >>> float(out[0, 0]), float(total[0])
-        (6.0, 2.0)
+        >>> moved, total = attention_tangent(one, one, 3 * one, one, jnp.ones(1), 2 * one)
+        >>> float(moved[0, 0]), float(total[0])
+        (4.0, 2.0)
     """
     query, keys, values = of_one_dtype(query, keys, values)
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
@@ -469,9 +553,9 @@ def attention_tangent(
         None if moved[2] is None else shared(moved[2], heads),
         None if bias_tangent is None else bias_tangent.reshape(_bias_of(call).shape),
     )
-    out, total = pushed(call, _of_rows(logsumexp[..., None], call), tangents)
-    shape = query.shape[:-1]
-    return out.reshape(*shape, values.shape[-1]).astype(call.dtype), total.reshape(shape)
+    by, total = pushed(call, _of_rows(logsumexp[..., None], call), tangents)
+    out_tangent = by - _of_rows(output, call).astype(call.wide) * total
+    return out_tangent.reshape(output.shape).astype(call.dtype), total.reshape(logsumexp.shape)
 
 
 def _bias_of(call: Call) -> Array:
@@ -484,6 +568,7 @@ def _tangent_maker(
     query: Var,
     keys: Var,
     values: Var,
+    output: Var,
     logsumexp: Var,
     query_tangent: Var | None,
     keys_tangent: Var | None,
@@ -494,24 +579,27 @@ def _tangent_maker(
     query_lengths: Var | None,
     key_lengths: Var | None,
     dropout_seed: Var | None,
-    d_out: Var,
-    d_total: Var,
+    logsumexp_tangent: Var,
+    d_out_tangent: Var,
+    d_logsumexp_tangent: Var | None,
     wanted: tuple[bool, ...],
     **how: Any,
 ) -> Grads:
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
     tangents = (query_tangent, keys_tangent, values_tangent, bias_tangent)
     names = ("query_tangent", "keys_tangent", "values_tangent", "bias_tangent")
+    operands = (query, keys, values, output, logsumexp)
+    cotangents = (d_out_tangent, d_logsumexp_tangent)
     grads: Grads = dict.fromkeys((*_OPERANDS, *names, *_LIMITS))
-    if any(wanted[4:8]):
-        of_bias = wanted[7] and bias_tangent is not None
-        operands = (query, keys, values, logsumexp, d_out, -d_total)
-        parts = attention_gradient(*operands, *limits, of_bias=of_bias, **how)
+    if any(wanted[5:9]):
+        of_bias = wanted[8] and bias_tangent is not None
+        parts = attention_gradient(*operands, *cotangents, *limits, of_bias=of_bias, **how)
         for name, one, part in zip(names, tangents, parts, strict=False):
             grads[name] = None if one is None else unbroadcast(part, one)
-    if any(wanted[:4]) or wanted[9]:
-        residuals = (query, keys, values, logsumexp)
-        grads |= _curved(residuals, limits, tangents, d_out, -d_total, how)
+    if wanted[3]:
+        grads["output"] = unbroadcast(-(_column(logsumexp_tangent) * d_out_tangent), output)
+    if any(wanted[:3]) or wanted[4] or wanted[10]:
+        grads |= _curved(operands, limits, tangents, cotangents, how)
     return grads
 
 
@@ -548,23 +636,28 @@ class _Flat(NamedTuple):
 
 
 def _curved(
-    operands: tuple[Var, Var, Var, Var],
+    operands: tuple[Var, Var, Var, Var, Var],
     limits: Limits,
     tangents: tuple[Var | None, ...],
-    u: Var,
-    delta: Var,
+    cotangents: tuple[Var, Var | None],
     how: dict[str, Any],
 ) -> Grads:
-    """The derivatives of the function at the top with respect to the operands and the bias."""
-    # With the slope F = Z (u V^T) - delta of T, where w = -delta, the cotangent of P is
-    # T F + Z (u c^T), and P is exp(S - logsumexp). T reads Q and K, too.
-    query, keys, values, logsumexp = operands
+    """The derivatives of the function at the top with respect to the operands and the bias.
+
+    That with respect to ``output`` is left to the caller.
+    """
+    # With the slope F = Z (u V^T) - delta of T, where delta = sum(output u) - w, the cotangent of P
+    # is T F + Z (u c^T), and P is exp(S - logsumexp). T reads Q and K, too.
+    query, keys, values, output, logsumexp = operands
+    u, w = cotangents
     d_query, d_keys, d_values, _ = tangents
     flat, form = _Flat.of(query, keys), Form(**how)
-    p = _weights(operands, limits, form)
+    p = _weights((query, keys, logsumexp), limits, form)
     z = _factors(limits[-1], p, form.dropout)
     t = _score_tangents(flat, operands, tangents, form)
-    slope = _times(z, flat.paired(u, values)) - reshape(delta, shape=(*delta.shape, 1))
+    delta = sum_over(_wide(output) * _wide(u), axis=-1)
+    delta = delta if w is None else delta - w
+    slope = _times(z, flat.paired(u, values)) - _column(delta)
     direct = None if d_values is None else _times(z, flat.paired(u, d_values))
     curved = p * _total(None if t is None else t * slope, direct)
     by_query = _total(
@@ -607,14 +700,22 @@ def _total(x: Any, y: Any) -> Any:
     return x + y
 
 
+def _wide(x: Var) -> Any:
+    return cast(x, dtype=statistics_dtype(x.dtype))
+
+
+def _column(x: Any) -> Any:
+    """Numbers of queries, as a factor of their rows."""
+    return reshape(x, shape=(*x.shape, 1))
+
+
 def _times(factors: Any, x: Any) -> Any:
     return x if factors is None else factors * x
 
 
-def _weights(operands: tuple[Var, Var, Var, Var], limits: Limits, form: Form) -> Any:
-    query, keys, _, logsumexp = operands
+def _weights(operands: tuple[Var, Var, Var], limits: Limits, form: Form) -> Any:
     how = {"scale": form.scale, "causal": form.causal, "window": form.window}
-    return attention_weights(query, keys, logsumexp, *limits[:-1], **how)
+    return attention_weights(*operands, *limits[:-1], **how)
 
 
 def _factors(dropout_seed: Var | None, weights: Var, dropout: float) -> Any:
