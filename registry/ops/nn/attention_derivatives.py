@@ -655,7 +655,8 @@ def _curved(
     p = _weights((query, keys, logsumexp), limits, form)
     z = _factors(limits[-1], p, form.dropout)
     t = _score_tangents(flat, operands, tangents, form)
-    delta = sum_over(_wide(output) * _wide(u), axis=-1)
+    wide = statistics_dtype(product_dtype(*(one.type for one in (query, keys, values))))
+    delta = sum_over(cast(output, dtype=wide) * cast(u, dtype=wide), axis=-1)
     delta = delta if w is None else delta - w
     slope = _times(z, flat.paired(u, values)) - _column(delta)
     direct = None if d_values is None else _times(z, flat.paired(u, d_values))
@@ -698,10 +699,6 @@ def _total(x: Any, y: Any) -> Any:
     if x is None or y is None:
         return y if x is None else x
     return x + y
-
-
-def _wide(x: Var) -> Any:
-    return cast(x, dtype=statistics_dtype(x.dtype))
 
 
 def _column(x: Any) -> Any:
