@@ -19,13 +19,13 @@ def solution(x: so.Symbol) -> so.Symbol:
 
 def run(steps: int = 1000) -> float:
     """Trains, and returns the largest error at 201 points."""
-    x = so.var("x", shape=(64, 1))
+    x = so.var("x", shape=(256, 1))
     u = solution(x)
     u_xx = so.derivative(u, (x, x), direction=so.ones_like(x))
     loss = so.mean(so.square(u_xx + np.pi**2 * so.sin(np.pi * x)))
     schedule = optax.cosine_decay_schedule(5e-3, steps)
     trainer = train.Trainer(loss, optax.adam(schedule), inputs=["x"])
-    state, points = trainer.init(0), jnp.linspace(-1, 1, 64)[:, None]
+    state, points = trainer.init(0), jnp.linspace(-1, 1, 256)[:, None]
     for _ in range(steps):
         state, _ = trainer.step(state, {"x": points})
     fine = np.linspace(-1, 1, 201, dtype=np.float32)[:, None]

@@ -4,6 +4,7 @@ None is unknown. A rule completes two lists in place, of dtypes of inputs and of
 dtypes are determined by the call itself, once all inputs are known.
 """
 
+import functools
 from collections.abc import Callable, Iterable
 
 from registry.shapes import canonical
@@ -25,14 +26,20 @@ def agreed(dtypes: Iterable[DType | None]) -> DType | None:
         # Names are compared because NumPy treats None as float64.
         if result is None:
             result = one
-        elif one is not None and one.name != result.name:
+        elif one is not None and _name(one) != _name(result):
             raise MXNetError(f"dtypes must agree, got {result.name} and {one.name}")
     return result
 
 
 def names(dtypes: Iterable[DType | None]) -> list[str | None]:
     """The names of dtypes, which can be compared."""
-    return [None if one is None else one.name for one in dtypes]
+    return [None if one is None else _name(one) for one in dtypes]
+
+
+@functools.cache
+def _name(dtype: DType) -> str:
+    """The name of a dtype, which NumPy composes anew in each call."""
+    return dtype.name
 
 
 def same(given: Dtypes, found: Dtypes) -> None:
