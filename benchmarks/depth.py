@@ -8,11 +8,12 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,7 @@ from measure import Figure, Program, brief, compare, judged, seconds
 from steps import forget, stages
 
 import symop as so
+from registry import tuning
 from symop.passes.roll_loops.switch import is_rolling
 from symop.runtime.array_store import arrays_of
 from symop.runtime.function import specialize
@@ -51,7 +53,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     for name, model in shallow(share).items():
         figures += against_unrolled(name, model, 1, 5 if quick else 30)
     for name, model in rolled_or_not(share).items():
-        figures.append(chosen(name, model, 5 if quick else 30))
+        figures += chosen(name, model, 5 if quick else 30)
     for trainee, repeats in ((mlp(), 12), (digits(), 6)):
         figures.append(idle(trainee, 2 if quick else repeats))
     figures += passes(10_000 // share, 3) + passes(100_000 // share, 1)
@@ -240,16 +242,37 @@ def against_unrolled(name: str, model: Model, compilings: int, steps: int) -> li
     return [replace(one, target=None) for one in (first, second)]
 
 
-def chosen(name: str, model: Model, steps: int) -> Figure:
-    """A step in which the cost model decides what is rolled, against one without loops."""
+def chosen(name: str, model: Model, steps: int) -> list[Figure]:
+    """A step in which the cost model decides what is rolled, against none and all of it."""
     side = by_graph(model, apart=True)
     mine = side.compiled()
-    with so.rolling(False):
-        other = side.compiled()
-    agree(side.found(mine), side.found(other))
-    title = f"{name}, parameters apart: step, against rolling switched off"
-    figure = paired(title, lambda: side.run(mine), lambda: side.run(other), steps)
-    return replace(figure, target=CHOICE_TARGET)
+    figures = []
+    for what, choice in (
+        ("rolling switched off", so.rolling(False)),
+        ("rolling whatever repeats", without_costs()),
+    ):
+        with choice:
+            other = side.compiled()
+        agree(side.found(mine), side.found(other))
+        title = f"{name}, parameters apart: step, against {what}"
+        figure = paired(title, lambda: side.run(mine), lambda other=other: side.run(other), steps)
+        figures.append(replace(figure, target=CHOICE_TARGET))
+    return figures
+
+
+@contextmanager
+def without_costs() -> Iterator[None]:
+    """Rolls whatever repeats into loops of one step, as if these cost nothing."""
+    before = tuning.present.tuning
+    tuning.tune(convolving_steps=0, most_copied=1 << 40)
+    package = "symop.passes.roll_loops"
+    with (
+        mock.patch(f"{package}.loops.copies_too_much", return_value=False),
+        mock.patch(f"{package}.loops.saves_compiling", return_value=True),
+        mock.patch(f"{package}.rolling.waits_for_memory", return_value=False),
+    ):
+        yield
+    tuning.present.tuning = before
 
 
 def compilation(title: str, ours: Side, theirs: Side, repeats: int) -> tuple[Figure, list[Any]]:
