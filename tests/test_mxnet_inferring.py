@@ -31,6 +31,20 @@ def test_weights_follow_from_data():
     assert dense().infer_type(x="float16") == ([HALF] * 3, [HALF], [])
 
 
+def test_a_length_of_zero_is_not_yet_known():
+    cast = mx.sym.Cast(var(), dtype="float16")
+    assert cast.infer_shape_partial(x=(1, 0, 0, 0))[1] == [(1, 0, 0, 0)]
+    beside = mx.sym.elemwise_add(cast, var("y"))
+    assert beside.infer_shape(x=(1, 0, 0, 0), y=(0, 3, 4, 5))[0] == [(1, 3, 4, 5)] * 2
+    net = mx.sym.Convolution(var(), num_filter=6, kernel=(3, 3), pad=(1, 1), name="conv")
+    shapes, outputs, _ = net.infer_shape_partial(x=(1, 0, 0, 0))
+    assert shapes[0] == (1, 0, 0, 0)
+    assert outputs == [(1, 6, 0, 0)]
+    shapes, outputs, _ = net.infer_shape_partial(x=(1, 3, 0, 8))
+    assert shapes[1] == (6, 3, 3, 3)
+    assert outputs == [(1, 6, 0, 8)]
+
+
 def test_data_follow_from_a_weight():
     assert dense().infer_type(fc_bias="float16") == ([HALF] * 3, [HALF], [])
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from symop.interop.mxnet import autograd, context, nd, random, sym
+from symop.interop.mxnet import autograd, context, initializer, nd, optimizer, random, sym
 from symop.interop.mxnet.base import MXNetError, string_types
 from symop.interop.mxnet.context import Context, cpu, current_context, gpu
 from symop.interop.mxnet.errors import NotImplementedForSymbol
@@ -437,6 +437,36 @@ def test_contexts():
         Context("abacus")
     with pytest.raises(MXNetError, match="must be such as"):
         context.as_context(3)
+
+
+@pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.__setitem__(slice(None), nd.ones((2, 3))),
+        lambda x: x.__setitem__(0, np.ones(3)),
+        lambda x: x.__iadd__(1),
+        lambda x: nd.ones((2, 3)).copyto(x),
+        lambda x: nd.random.uniform(0, 1, out=x),
+        lambda x: nd.ones((2, 3), out=x),
+        lambda x: initializer.Xavier()("w_weight", x),
+        lambda x: initializer.One()("w_weight", x),
+    ],
+)
+def test_an_array_stays_on_its_device(change):
+    x = nd.zeros((2, 3), ctx=cpu(1))
+    change(x)
+    assert x.asnumpy().any()
+    assert x.context == cpu(1)
+
+
+@pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_gradients_and_states_are_on_the_device_of_their_array(stype):
+    x = nd.zeros((2, 3), ctx=cpu(1))
+    x.attach_grad(stype=stype)
+    assert x.grad.context == cpu(1)
+    assert [one.context for one in optimizer.create("adam").create_state(0, x)] == [cpu(1)] * 2
 
 
 def test_a_device_that_is_not_there():

@@ -47,7 +47,18 @@ def unrolled(cell, *, layout="NTC", merge=True, states=None):
 
 def plain(params, prefix, group, x):
     weight, bias = (params[f"{prefix}{group}_{kind}"].asnumpy() for kind in ("weight", "bias"))
-    return x @ weight.T + bias
+    return x @ weight.T + bias if weight.ndim == 2 else convolved(x, weight) + bias[:, None, None]
+
+
+def convolved(x, weight):
+    """Images, padded with zeros so that their size remains, with each of the filters."""
+    (height, width), (rows, cols) = x.shape[2:], weight.shape[2:]
+    padded = np.pad(x, [(0, 0), (0, 0), (rows // 2,) * 2, (cols // 2,) * 2])
+    return sum(
+        np.einsum("nchw,fc->nfhw", padded[:, :, i : i + height, j : j + width], weight[:, :, i, j])
+        for i in range(rows)
+        for j in range(cols)
+    )
 
 
 def rnn_step(params, prefix, x, states):
@@ -91,6 +102,32 @@ def test_cells(kind, step, count, prefix):
     found = run(both, args)
     np.testing.assert_allclose(found[0], np.stack(expected, 1), rtol=1e-4, atol=1e-5)
     for one, other in zip(found[1:], states, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "count"),
+    [
+        (rnn.ConvRNNCell, rnn_step, 1),
+        (rnn.ConvLSTMCell, lstm_step, 2),
+        (rnn.ConvGRUCell, gru_step, 1),
+    ],
+)
+def test_cells_of_images(kind, step, count):
+    shape = (BATCH, 2, 4, 3)
+    cell = kind(shape, UNITS, i2h_kernel=(3, 1), i2h_pad=(1, 0), activation="tanh", prefix="c_")
+    names = [f"x{t}" for t in range(STEPS)]
+    outputs, after = cell.unroll(STEPS, [sym.var(name) for name in names])
+    both = sym.Group([*outputs, *after])
+    args = random_params(both, **dict.fromkeys(names, shape))
+    assert {name for name in args if name not in names} == {
+        f"c_{one}_{other}" for one in ("i2h", "h2h") for other in ("weight", "bias")
+    }
+    states, expected = [np.zeros((BATCH, UNITS, 4, 3))] * count, []
+    for name in names:
+        h, states = step(args, "c_", args[name].asnumpy(), states)
+        expected.append(h)
+    for one, other in zip(run(both, args), [*expected, *states], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 

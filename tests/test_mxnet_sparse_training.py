@@ -5,6 +5,7 @@ import warnings
 import jax
 import numpy as np
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose
 
 import symop.interop.mxnet as mx
@@ -494,6 +495,11 @@ def test_a_sparse_executor_on_several_devices():
     assert bound.grad_dict["w"].context == second
     assert_allclose(bound.grad_dict["w"].asnumpy(), MATRIX.T @ scale)
     assert_allclose(bound.grad_dict["s"].asnumpy(), MATRIX @ weight)
+    both = [[arrays[name] for name in ("w", "s")] for arrays in (bound.arg_dict, bound.grad_dict)]
+    mx.optimizer.create("sgd", learning_rate=0.5).update([0, 1], *both, [None, None])
+    assert [one.context for one in both[0]] == [second, first]
+    assert_allclose(both[0][0].asnumpy(), weight - 0.5 * MATRIX.T @ scale)
+    assert_allclose(both[0][1].asnumpy(), scale - 0.5 * MATRIX @ weight)
 
 
 def test_the_symbol_of_sparse_calls():
@@ -679,6 +685,45 @@ def test_batches_of_csr_arrays():
     assert_allclose(batch.data[0].asnumpy(), MATRIX[:2])
     with pytest.raises(NotImplementedError, match="discard"):
         mx.io.NDArrayIter(given, labels, 2)
+
+
+def test_batches_of_csr_arrays_by_name_and_in_another_order():
+    other = np.where(MATRIX > 1, MATRIX, 0)
+    data = {"a": nd.array(MATRIX).tostype("csr"), "b": scipy.sparse.csr_matrix(other)}
+    labels = {"y": nd.arange(3).reshape((3, 1)).tostype("csr")}
+    batches = mx.io.NDArrayIter(data, labels, 2, shuffle=True, last_batch_handle="discard")
+    assert [one.name for one in batches.provide_data] == ["a", "b"]
+    orders = set()
+    for _ in range(8):
+        (batch,) = batches
+        numbers = batch.label[0].asnumpy().reshape(-1).astype(int)
+        orders.add(tuple(numbers.tolist()))
+        for one, whole in zip(batch.data, (MATRIX, other), strict=True):
+            assert one.stype == "csr"
+            assert_allclose(one.asnumpy(), whole[numbers])
+        batches.reset()
+    assert len(orders) > 1
+
+
+@pytest.mark.parametrize("kind", [mx.init.Normal, mx.init.Uniform, mx.init.Xavier])
+def test_initial_values_of_row_sparse_parameters(kind):
+    module = mx.mod.Module(classifier(6))
+    module.bind([("data", (3, 6))], [("softmax_label", (3,))])
+    module.init_params(kind())
+    weight = module.get_params()[0]["weight"]
+    assert weight.stype == "row_sparse"
+    assert (weight.asnumpy() != 0).all()
+    assert len(np.unique(weight.asnumpy())) == 12
+
+
+def test_a_sparse_executor_asks_for_the_cotangent_of_a_head_that_is_no_loss():
+    weight = mx.sym.var("w", stype="row_sparse")
+    net = mx.sym.sparse.dot(mx.sym.var("x", stype="csr"), weight)
+    executor = net.simple_bind(mx.cpu(), x=(3, 5), w=(5, 2), grad_req={"w": "write"})
+    assert isinstance(executor, StoredExecutor)
+    executor.forward(is_train=True, x=nd.array(MATRIX).tostype("csr"))
+    with pytest.raises(MXNetError, match="out_grads must be given"):
+        executor.backward()
 
 
 def classifier(columns):

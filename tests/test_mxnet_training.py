@@ -6,12 +6,14 @@ import math
 from collections import namedtuple
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from symop.interop.mxnet import (
     callback,
+    context,
     initializer,
     io,
     kvstore,
@@ -20,6 +22,7 @@ from symop.interop.mxnet import (
     nd,
     optimizer,
     random,
+    scopes,
     sym,
     test_utils,
     visualization,
@@ -430,8 +433,16 @@ def batch_of(count=8, seed=0):
     return Batch([array(x)], [array(y)])
 
 
-def bound(net=None, batch=8, *, params=None, optimizer_=("sgd", {"momentum": 0.9}), **options):
-    made = Module(network() if net is None else net)
+def bound(
+    net=None,
+    batch=8,
+    *,
+    params=None,
+    optimizer_=("sgd", {"momentum": 0.9}),
+    **options,
+):
+    where = {name: options.pop(name) for name in ("context", "group2ctxs") if name in options}
+    made = Module(network() if net is None else net, **where)
     made.bind([("data", (batch, 5))], [("softmax_label", (batch,))], **options)
     random.seed(0)
     made.init_params(initializer.Xavier(), *(params or ()))
@@ -803,6 +814,47 @@ def test_monitor_sees_all(caplog):
     made.forward(batch_of(), is_train=False)
     seen_by.toc_print()
     assert "softmax_output" in caplog.text
+
+
+def test_a_monitor_counts_one_statistic_for_each_array():
+    data = sym.var("data")
+    net = sym.FullyConnected(data, num_hidden=2, name="fc")
+    net = sym.SoftmaxOutput(net, sym.var("softmax_label"), name="softmax")
+    # Inputs of operators: data, weight and bias of fc, data and label of softmax; those that are
+    # variables also by their own names.
+    for every, beside in ((False, 0), (True, 5 + 4)):
+        made = Module(net)
+        made.bind([("data", (2, 3))], [("softmax_label", (2,))])
+        made.init_params()
+        seen_by = Monitor(1, monitor_all=every)
+        made.install_monitor(seen_by)
+        for _ in range(3):
+            seen_by.tic()
+            made.forward(io.DataBatch([nd.ones((2, 3))], [nd.zeros(2)]))
+            # The outputs of two operators, and four arguments of the executor at the end.
+            assert len(seen_by.toc()) == 2 + beside + 4
+
+
+@pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+def test_a_module_on_another_device_and_one_with_groups():
+    expected = bound()
+    steps(expected)
+    with scopes.AttrScope(ctx_group="first"):
+        weight = sym.var("fc1_weight")
+    net = sym.FullyConnected(sym.var("data"), weight, num_hidden=8, name="fc1")
+    net = sym.FullyConnected(sym.Activation(net, act_type="tanh"), num_hidden=3, name="fc2")
+    split = sym.SoftmaxOutput(net, name="softmax")
+    for net, where, options in (
+        (network(), [1, 1], {"context": context.cpu(1)}),
+        (split, [1, 0], {"context": context.cpu(0), "group2ctxs": {"first": context.cpu(1)}}),
+    ):
+        made = bound(net, **options)
+        executor = made._exec_group.execs[0]
+        names = ("fc1_weight", "fc2_weight")
+        assert [executor.arg_dict[name].context.device_id for name in names] == where
+        steps(made)
+        for name, one in weights(made).items():
+            close(one, weights(expected)[name])
 
 
 @pytest.mark.sampled(2)

@@ -95,7 +95,7 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
         plan = _plan(plans, operator, args, kwargs, (len(args), *kwargs, *marks))
         arrays = [one.inner for one in holders]
         if not arrays:
-            made = _sources(plan, context)
+            made = _sources(plan, out.context if isinstance(out, NDArray) else context)
         else:
             made = plan.run(arrays if plan.order is None else [arrays[i] for i in plan.order])
         if len(made) > plan.visible:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from symop.interop.mxnet.classes import Classes
+from symop.interop.mxnet.context import Context
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of, hold_together
 from symop.interop.mxnet.row_steps import run, stepped
@@ -290,7 +291,8 @@ class Formula(Optimizer):
     def create_state(self, index: Index, weight: NDArray) -> Any:
         """Creates a state of zeros, in the storage type of the parameter where rows are updated."""
         stype = weight.stype if self._keeps_stype else "default"
-        made = [zeros_stored(stype, weight.shape, weight.dtype) for _ in range(self.slots)]
+        like = (weight.shape, weight.dtype, weight.context)
+        made = [zeros_stored(stype, *like) for _ in range(self.slots)]
         return made[0] if self.slots == 1 else tuple(made)
 
     @property
@@ -366,6 +368,12 @@ class Formula(Optimizer):
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
         _require_same_shapes(weight, grad)
+        groups = _by_device(weight)
+        if len(groups) > 1:  # a compiled step runs on one device
+            for places in groups:
+                parts = [[one[i] for i in places] for one in (index, weight, grad, state)]
+                self.update(*parts)
+            return
         if any(one.is_sparse for one in (*weight, *grad)):
             self._update_stored(index, weight, grad, state)
             return
@@ -463,6 +471,14 @@ def _require_same_shapes(weights: Sequence[NDArray], grads: Sequence[NDArray]) -
                 "update: a gradient must have the shape of its parameter, got "
                 f"{grad.shape} for {weight.shape}"
             )
+
+
+def _by_device(weights: Sequence[NDArray]) -> list[list[int]]:
+    """The positions of the arrays on each device."""
+    groups: dict[Context, list[int]] = {}
+    for i, one in enumerate(weights):
+        groups.setdefault(one.context, []).append(i)
+    return list(groups.values())
 
 
 def told(numbers: Sequence[float]) -> Any:

@@ -460,15 +460,9 @@ def write_named(name: str, own: NDArray, value: Any) -> None:
     if own.is_sparse or given.is_sparse:
         assign_near(own, given)
     else:
-        own.hold(on_device_of(own, given.value.astype(own.dtype)))
+        own.hold(given.value.astype(own.dtype))
 
 
 def assign_near(own: NDArray, source: NDArray) -> None:
     """Writes ``source``, of any storage type and on any device, to ``own``."""
     assign(own, source.as_in_context(own.context))
-
-
-def on_device_of(own: NDArray, value: Any) -> Any:
-    """``value`` on the device of ``own``."""
-    devices = own.value.devices()
-    return value if value.devices() == devices else jax.device_put(value, *devices)

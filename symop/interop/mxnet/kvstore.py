@@ -11,7 +11,6 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.base_optimizer import Optimizer
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.executor import on_device_of
 from symop.interop.mxnet.kvstore_base import KVStoreBase, TestStore
 from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, assign, rows_named
@@ -127,7 +126,7 @@ class KVStore(KVStoreBase):
                     if not (array.is_sparse and ignore_sparse):
                         assign(array, stored.as_in_context(array.context))
                     continue
-                array.hold(on_device_of(array, stored.value.astype(array.dtype)))
+                array.hold(stored.value.astype(array.dtype))
 
     def row_sparse_pull(
         self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None

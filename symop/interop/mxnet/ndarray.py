@@ -123,7 +123,10 @@ class NDArray(Viewed):
         return self.inner
 
     def hold(self, value: jax.Array) -> None:
-        """Replaces the value; shape and dtype must not change."""
+        """Replaces the value, on the device of the old one; shape and dtype must not change."""
+        devices = self.value.sharding.device_set
+        if value.sharding.device_set != devices:
+            value = jax.device_put(value, *devices)
         self.inner.take_over(so.NDArray(value))
         self.tell()
 
@@ -310,7 +313,8 @@ class NDArray(Viewed):
         """
         if isinstance(other, NDArray):
             if other is not self:
-                other.become(so.nd.identity(self.inner))
+                near = self.as_in_context(other.context)
+                other.become(so.nd.identity(near.inner))
             return other
         if not isinstance(other, Context):
             raise TypeError(f"copyto: it must be an array or a context, got {other!r}")

@@ -603,7 +603,7 @@ def zeros_stored(stype: str, shape: tuple[int, ...], dtype: Any, context: Any = 
 
 def _gradient_like(self: NDArray, stype: str) -> NDArray:
     """Zeros for the gradient of the array, in a storage type."""
-    return zeros_stored(stype, self.shape, self.dtype)
+    return zeros_stored(stype, self.shape, self.dtype, self.context)
 
 
 def _tostype(self: NDArray, stype: str) -> NDArray:

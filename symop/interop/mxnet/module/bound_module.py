@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError, MXNetValueError
-from symop.interop.mxnet.executor import Executor, on_device_of
+from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.initializer import InitDesc
 from symop.interop.mxnet.module.base_module import BaseModule
 from symop.interop.mxnet.module.bound_arrays import BoundArrays
@@ -383,7 +383,7 @@ def write_into(own: NDArray, value: Any) -> None:
     if isinstance(value, NDArray):
         assign(own, value)
     else:
-        own.hold(value if own.is_sparse else on_device_of(own, value))
+        own.hold(value)
 
 
 def _copied(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
