@@ -249,3 +249,28 @@ def test_a_kernel_tells_the_number_of_axes():
     net = mx.sym.Convolution(var(), kernel=(3, 3), num_filter=2, name="conv")
     refused(lambda: net.infer_shape(data=(2, 3)), "Convolution: data must have 4 axes")
     refused(lambda: net.infer_shape(data=(2, 3)), "(node 'conv')")
+
+
+DRAWS = {
+    "normal": ((0, -1), "scale must be positive, got -1"),
+    "uniform": ((5, 1), "high must be at least low, which is 5.0, got 1.0"),
+    "gamma": ((-1, 1), "alpha must be positive, got -1"),
+    "exponential": ((-1,), "lam must be positive, got -1"),
+    "poisson": ((-1,), "lam must not be negative, got -1"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_that_do_not_exist_are_refused_and_all_else_goes_on(name):
+    numbers, said = DRAWS[name]
+    before = mx.nd.random.uniform(0, 1, (2, 2))
+    refused(lambda: getattr(mx.nd.random, name)(*numbers, shape=(2, 2)), said)
+
+    def run():
+        net = mx.sym.dot(var(), getattr(mx.sym.random, name)(*numbers, shape=(2, 2)))
+        return net.simple_bind(CPU, data=(2, 2)).forward()[0].asnumpy()
+
+    for _ in range(2):
+        refused(run, said)
+    mx.nd.waitall()
+    assert mx.nd.dot(before, mx.nd.ones((2, 2))).asnumpy().shape == (2, 2)
