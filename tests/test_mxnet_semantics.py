@@ -383,14 +383,41 @@ def test_features_and_folders(monkeypatch):
     assert mx.base.data_dir() == "/data"
 
 
-def test_the_gradient_of_a_softmax_is_along_its_axis():
-    x = nd.array(np.random.default_rng(0).normal(size=(2, 3, 4)))
-    head = nd.array(np.random.default_rng(1).normal(size=(2, 3, 4)))
-    x.attach_grad()
+def off_by(wrong, right):
+    """The largest error, as a share of the largest entry."""
+    return np.abs(wrong - right).max() / np.abs(right).max()
+
+
+def gradient_of(function, x, head):
+    given = nd.array(x)
+    given.attach_grad()
     with mx.autograd.record():
-        out = nd.SoftmaxActivation(x, mode="instance")
-    out.backward(head)
-    p, h = out.asnumpy(), head.asnumpy()
-    np.testing.assert_allclose(
-        x.grad.asnumpy(), p * (h - (h * p).sum(-1, keepdims=True)), rtol=1e-4, atol=1e-6
-    )
+        out = function(given)
+    out.backward(nd.array(head))
+    return given.grad.asnumpy()
+
+
+class TestFiguresOfThePage:
+    """What the page on MXNet says of gradients that MXNet computes wrongly."""
+
+    X, HEAD = np.random.default_rng(0).normal(size=(2, 2, 3, 4))
+
+    def test_the_gradient_of_a_softmax_is_along_its_axis(self):
+        p = np.exp(self.X) / np.exp(self.X).sum(-1, keepdims=True)
+        right = p * (self.HEAD - (self.HEAD * p).sum(-1, keepdims=True))
+        found = gradient_of(lambda x: nd.SoftmaxActivation(x, mode="instance"), self.X, self.HEAD)
+        assert off_by(found, right) < 1e-6
+        along_the_second = p * (self.HEAD - (self.HEAD * p).sum(1, keepdims=True))
+        assert off_by(along_the_second, right) == pytest.approx(0.62, abs=0.005)
+
+    def test_the_gradient_of_prelu_is_chosen_by_the_sign_of_its_input(self):
+        slopes = np.array([0.25, -0.5, -1.5])
+        by_axis = slopes[:, None]
+        right = self.HEAD * np.where(self.X > 0, 1, by_axis)
+        found = gradient_of(
+            lambda x: nd.LeakyReLU(x, nd.array(slopes), act_type="prelu"), self.X, self.HEAD
+        )
+        assert off_by(found, right) < 1e-6
+        out = np.where(self.X > 0, self.X, by_axis * self.X)
+        by_result = self.HEAD * np.where(out > 0, 1, by_axis)
+        assert off_by(by_result, right) == pytest.approx(1.67, abs=0.005)
