@@ -68,7 +68,7 @@ REMARKS = [
     "Trace and compile start with every cache empty; symop's part includes building and "
     "differentiating the graph.",
     "The second column is not always JAX: where a figure says so it is symop with rolling switched "
-    "off, and beside the pass alone it is one second.",
+    "off, or with everything rolled that repeats, and beside the pass alone it is one second.",
 ]
 
 
@@ -264,15 +264,17 @@ def chosen(name: str, model: Model, steps: int) -> list[Figure]:
 def without_costs() -> Iterator[None]:
     """Rolls whatever repeats into loops of one step, as if these cost nothing."""
     before = tuning.present.tuning
-    tuning.tune(convolving_steps=0, most_copied=1 << 40)
     package = "symop.passes.roll_loops"
     with (
         mock.patch(f"{package}.loops.copies_too_much", return_value=False),
         mock.patch(f"{package}.loops.saves_compiling", return_value=True),
         mock.patch(f"{package}.rolling.waits_for_memory", return_value=False),
     ):
-        yield
-    tuning.present.tuning = before
+        tuning.tune(convolving_steps=0, most_copied=1 << 40)
+        try:
+            yield
+        finally:
+            tuning.present.tuning = before
 
 
 def compilation(title: str, ours: Side, theirs: Side, repeats: int) -> tuple[Figure, list[Any]]:

@@ -1,4 +1,4 @@
-"""Attention on a GPU: which calls cuDNN computes, and that their gradients are its own too.
+"""Attention on a GPU: which calls cuDNN computes, and that it computes their gradients, too.
 
 cuDNN needs a device. Here XLA's implementation of the same function takes its place, or a program
 is lowered for a GPU and not run.

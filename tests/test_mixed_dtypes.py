@@ -163,6 +163,10 @@ def student(x, df):
     return so.student_t_log_density(x, df, 0.0, 1.0)
 
 
+def gamma_of_scale_three(x, a):
+    return so.gamma_log_density(x, a, 3)
+
+
 half = jnp.bfloat16
 DF = float(half(1.3))
 NUMBERS = [
@@ -171,6 +175,8 @@ NUMBERS = [
     (so.power, 1, (half(3), np.float32(2)), 9 * np.log(3), 1e-5),
     (so.power, 0, (np.float32(3), half(0.5)), 0.5 / np.sqrt(3), 1e-6),
     (student, 0, (np.float32(2), half(1.3)), -(DF + 1) * 2 / (DF + 4), 1e-6),
+    (student, 0, (np.float64(2), np.int64(3)), -8 / 7, 1e-12),
+    (gamma_of_scale_three, 0, (np.float64(2), np.float64(2.5)), 0.75 - 1 / 3, 1e-12),
     (so.poisson_log_density, 0, (np.float64(1), np.int32(1)), np.euler_gamma - 1, 1e-12),
     (so.poisson_log_density, 1, (np.int32(1001), half(1000.0)), 0.001, 4e-3),
     (so.xlog1py, 1, (np.bool_(True), np.float64(1)), 0.5, 1e-12),

@@ -17,6 +17,9 @@ from symop.interop.mxnet.ops import random_draws
 from symop.interop.mxnet.scopes import NameManager
 
 
+needs_two = pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+
+
 def same(array, expected):
     """The array has these entries, and MXNet's form of them."""
     np.testing.assert_allclose(array.asnumpy(), np.atleast_1d(expected), rtol=1e-6)
@@ -439,7 +442,7 @@ def test_contexts():
         context.as_context(3)
 
 
-@pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+@needs_two
 @pytest.mark.parametrize(
     "change",
     [
@@ -460,7 +463,40 @@ def test_an_array_stays_on_its_device(change):
     assert x.context == cpu(1)
 
 
-@pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+@needs_two
+@pytest.mark.parametrize("place", ["default", "row_sparse"])
+@pytest.mark.parametrize("source", ["default", "row_sparse"])
+def test_an_array_of_any_storage_type_stays_on_its_device(place, source):
+    x = nd.sparse.zeros(place, (2, 3), ctx=cpu(1))
+    for write in (lambda y: y.copyto(x), lambda y: x.__setitem__(slice(None), y)):
+        write(nd.ones((2, 3)).tostype(source))
+        assert x.stype == place
+        assert x.context == cpu(1)
+        assert x.asnumpy().all()
+
+
+@needs_two
+def test_a_recorded_copy_to_another_device_has_a_gradient():
+    x, y = nd.ones(2), nd.zeros(2, ctx=cpu(1))
+    x.attach_grad()
+    with autograd.record():
+        (x * 2).copyto(y)
+        loss = (y * 3).sum()
+    loss.backward()
+    assert x.grad.asnumpy().tolist() == [6, 6]
+    x.copyto(y)
+    assert y.context == cpu(1)
+
+
+@needs_two
+def test_an_executor_of_other_shapes_stays_on_its_device():
+    executor = (sym.var("x") * 2).simple_bind(cpu(1), x=(2, 3))
+    larger = executor.reshape(allow_up_sizing=True, x=(4, 3))
+    arrays = [larger.arg_dict["x"], larger.grad_dict["x"], *larger.outputs, *larger.forward()]
+    assert [one.context for one in arrays] == [cpu(1)] * 4
+
+
+@needs_two
 @pytest.mark.parametrize("stype", ["default", "row_sparse"])
 def test_gradients_and_states_are_on_the_device_of_their_array(stype):
     x = nd.zeros((2, 3), ctx=cpu(1))

@@ -370,6 +370,7 @@ def _in_reverse(
 
         def transposed(given: Values, cotangents: Values) -> list[Any]:
             kept, kept_outputs = given[: len(back.kept)], given[len(back.kept) :]
+            # A maker that is not linear is run for the cotangents that it was built for.
             heads = {
                 i: zeros_of(type) if one is None else one
                 for i, type, one in zip(back.taken, types_of, cotangents, strict=True)

@@ -153,11 +153,6 @@ def statistics_dtype(data: DType) -> DType:
     return np.dtype(jnp.promote_types(data, np.float32))
 
 
-def wide(x: Var) -> Any:
-    """``x`` in the dtype of its statistics, for gradients that 16 bits do not suffice for."""
-    return cast(x, dtype=statistics_dtype(x.dtype))
-
-
 def count(x: Shape, axis: Axis) -> int:
     """The number of entries of ``x`` that each result of a reduction over ``axis`` depends on."""
     return math.prod(x[i] for i in normalize_axes(axis, len(x)))

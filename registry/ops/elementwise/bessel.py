@@ -9,7 +9,8 @@ Source: NIST Digital Library of Mathematical Functions, 10.25.2, 10.29.1 and 10.
 import functools
 import importlib
 import math
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,9 +20,8 @@ from registry.cases import case, misuse, uniform
 from registry.operator.attributes import Check
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
-from registry.ops.core.broadcasting import unbroadcast
+from registry.ops.core.broadcasting import single, unbroadcast
 from registry.ops.core.entrywise import entrywise
-from registry.ops.core.reductions import wide
 from registry.ops.elementwise.extrema import sign
 from registry.ops.elementwise.special import of_scipy
 from registry.shapes import at_least_single, strong_real_inexact
@@ -99,9 +99,11 @@ def _asymptotic(x: Array, n: int) -> Array:
     return series * lax.rsqrt(2.0 * math.pi * x)
 
 
-def _scaled(slope: Var, at: Var, out: Var, x: Var, d_out: Var) -> Var | None:
-    """The gradient of ``exp(-|x|) f(x)`` from that of ``f`` alone, scaled, and from ``out``."""
-    # Both terms are close for large x, so 16 bits do not suffice for them.
+def _scaled(slope: Var, x: Var, out: Var, d_out: Var, again: Callable[[Var], Any]) -> Var | None:
+    """The gradient of ``exp(-|x|) f(x)``, given ``slope``, which is ``exp(-|x|) f'(x)``."""
+    # It is close to what is subtracted for large x, so 16 bits do not suffice for them.
+    at = single(x)
+    out = out if at.dtype == x.dtype else again(at)
     return unbroadcast(d_out * (slope - sign(at) * out), x)
 
 
@@ -158,11 +160,9 @@ def bessel_ie(x: Array, *, n: _Order) -> Array:
 
 @bessel_ie.gradient
 def _bessel_ie_gradient(x: Var, out: Var, d_out: Var, *, n: int) -> Grads:
-    # d exp(-|x|) I_n = exp(-|x|) I_n' dx - sign(x) exp(-|x|) I_n dx
-    at = wide(x)
+    at = single(x)
     slope = (bessel_ie(at, n=abs(n - 1)) + bessel_ie(at, n=n + 1)) * 0.5
-    out = out if at.dtype == x.dtype else bessel_ie(at, n=n)
-    return {"x": _scaled(slope, at, out, x, d_out)}
+    return {"x": _scaled(slope, x, out, d_out, functools.partial(bessel_ie, n=n))}
 
 
 @entrywise(of_scipy("i0"), dtype=strong_real_inexact, rtol=256, aliases=["i0"])
@@ -215,9 +215,7 @@ def bessel_i0e(x: Array) -> Array:
 
 @bessel_i0e.gradient
 def _bessel_i0e_gradient(x: Var, out: Var, d_out: Var) -> Grads:
-    at = wide(x)
-    out = out if at.dtype == x.dtype else bessel_i0e(at)
-    return {"x": _scaled(bessel_i1e(at), at, out, x, d_out)}  # I_0' = I_1
+    return {"x": _scaled(bessel_i1e(single(x)), x, out, d_out, bessel_i0e)}  # I_0' = I_1
 
 
 @entrywise(
@@ -239,10 +237,9 @@ def bessel_i1e(x: Array) -> Array:
 
 @bessel_i1e.gradient
 def _bessel_i1e_gradient(x: Var, out: Var, d_out: Var) -> Grads:
-    at = wide(x)
+    at = single(x)
     slope = (bessel_i0e(at) + bessel_ie(at, n=2)) * 0.5  # I_1' = (I_0 + I_2) / 2
-    out = out if at.dtype == x.dtype else bessel_i1e(at)
-    return {"x": _scaled(slope, at, out, x, d_out)}
+    return {"x": _scaled(slope, x, out, d_out, bessel_i1e)}
 
 
 # sinc -------------------------------------------------------------------------------------------

@@ -22,11 +22,11 @@ from registry.errors import ArgumentError, ShapeError
 from registry.operator.attributes import Check
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
-from registry.ops.core.broadcasting import cast, unbroadcast
+from registry.ops.core.broadcasting import cast, single, unbroadcast
 from registry.ops.core.comparison import not_equal
 from registry.ops.core.elementwise import exp, tanh, where
 from registry.ops.core.indexing import one_hot
-from registry.ops.core.reductions import statistics_dtype, wide
+from registry.ops.core.reductions import statistics_dtype
 from registry.ops.core.reductions import sum as sum_over
 from registry.ops.core.reshaping import reshape, swapped
 from registry.ops.elementwise.powers import square
@@ -237,7 +237,7 @@ def _loss_maker(
 ) -> Grads:
     n, classes = labels.size, weight.shape[0]
     size, x = reshape(logsumexp, shape=(n,)), reshape(hidden, shape=(n, hidden.shape[-1]))
-    d, classes_of = wide(reshape(d_out, shape=(n,))), reshape(labels, shape=(n,))
+    d, classes_of = single(reshape(d_out, shape=(n,))), reshape(labels, shape=(n,))
     kept = None
     if ignores(labels.dtype, ignore_label):
         kept = not_equal(classes_of, ignore_label)

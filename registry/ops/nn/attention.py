@@ -169,8 +169,6 @@ def _attention_maker(
     wanted: tuple[bool, ...],
     **how: Any,
 ) -> Grads:
-    # With d_P = Z (d_out V^T), the cotangent of the scores is P (d_P - delta), where delta is
-    # sum(P d_P) = sum(out d_out), less what reaches the logsumexp, whose derivative is P.
     added = mask is not None and mask.dtype != np.bool_
     limits = (None, mask) if added else (mask, bias)
     of_bias = wanted[3 if added else 4] and limits[1] is not None

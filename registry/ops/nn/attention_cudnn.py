@@ -12,8 +12,7 @@ from registry.ops.nn.attention_blocks import Call
 
 def values_by_cudnn(call: Call) -> Array | None:
     """The values of the queries of a call; None where cuDNN does not compute it."""
-    # The forward pass of a gradient is also called here: it is one operation for XLA then, which a
-    # training step computes once for the values and for their gradient.
+    # This runs the forward pass that the gradient runs, so that XLA merges both in one program.
     both = _differentiated(call)
     return None if both is None else _turned(both[0])
 
@@ -32,7 +31,7 @@ def gradient_by_cudnn(call: Call, cotangent: Array) -> tuple[Array, ...] | None:
 
 
 def has_cuda() -> bool:
-    """Whether JAX has a GPU."""
+    """Whether JAX has a GPU, of any vendor; JAX refuses cuDNN on those of others."""
     try:
         return bool(jax.devices("gpu"))
     except RuntimeError:
@@ -41,7 +40,7 @@ def has_cuda() -> bool:
 
 def _differentiated(call: Call) -> tuple[Array, Callable[[Array], Any]] | None:
     """The values, in the order of axes of ``_turned``, and the function of their gradient."""
-    if not has_cuda() or not _suits(call):
+    if not _suits(call) or not has_cuda():
         return None
     assert call.values is not None
     back, _ = call.form.reach
@@ -60,7 +59,8 @@ def _differentiated(call: Call) -> tuple[Array, Callable[[Array], Any]] | None:
     try:
         return jax.vjp(attend, *(_turned(one) for one in (query, keys, values)))
     # JAX raises these where cuDNN does not support the call; the composition takes its place.
-    except (RuntimeError, ValueError, NotImplementedError):
+    # NotImplementedError is a RuntimeError.
+    except (RuntimeError, ValueError):
         return None
 
 

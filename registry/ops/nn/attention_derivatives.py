@@ -120,8 +120,15 @@ def _gradient_dtype(
     dtype = product_dtype(query, keys, values)
     require_floating(output=output, logsumexp=logsumexp)
     require_floating(cotangent=cotangent, logsumexp_cotangent=logsumexp_cotangent)
+    _require_boolean(mask)
     require_types(mask, bias, query_lengths, key_lengths, dropout_seed)
     return [dtype, dtype, dtype, *([bias.dtype] if of_bias and bias is not None else [])]
+
+
+def _require_boolean(mask: VarType | None) -> None:
+    """Raises if the mask is a bias, with respect to which there would be no derivative."""
+    if mask is not None and mask.dtype != np.bool_:
+        raise DTypeError(f"mask must be boolean, a floating one is a bias, got {mask.dtype.name}")
 
 
 def _gradient_reference(
@@ -210,6 +217,7 @@ _SHARED: dict[str, Any] = {**BATCH, "output": (2, 2, 3, 2), "logsumexp": (2, 2, 
             logsumexp_cotangent=(3,),
         ),
         misuse("of_bias must be false without a bias, got True", **_GRADIENT, of_bias=True),
+        misuse("mask must be boolean, a floating one is a bias, got", **_GRADIENT, mask=(3, 5)),
     ],
     costly=True,
     sealed=True,  # JAX would keep the weights of all blocks
@@ -334,14 +342,14 @@ def _gradient_maker(
     query_lengths: Var | None,
     key_lengths: Var | None,
     dropout_seed: Var | None,
-    d_parts: tuple[Var | None, ...] | None,
+    d_parts: tuple[Var | None, ...],
     wanted: tuple[bool, ...],
     *,
     of_bias: bool,
     **how: Any,
 ) -> Grads:
     limits = (mask, bias, query_lengths, key_lengths, dropout_seed)
-    tangents = (*(d_parts or (None,) * 3), *(() if of_bias else (None,)))
+    tangents = (*d_parts, *(() if of_bias else (None,)))
     operands = (query, keys, values, output, logsumexp)
     cotangents = (cotangent, logsumexp_cotangent)
     grads: Grads = dict.fromkeys((*_OPERANDS, "cotangent", "logsumexp_cotangent", *_LIMITS))
@@ -420,6 +428,7 @@ def _tangent_dtype(
         values_tangent=values_tangent,
         bias_tangent=bias_tangent,
     )
+    _require_boolean(mask)
     require_types(mask, bias, query_lengths, key_lengths, dropout_seed)
     return [dtype, statistics_dtype(dtype)]
 
@@ -499,6 +508,7 @@ _TANGENT: dict[str, Any] = {**FEW, "output": (2, 3, 3), "logsumexp": (2, 3)}
         misuse(
             "keys_tangent must have shape (2, 5, 4), got (5, 4)", **_TANGENT, keys_tangent=(5, 4)
         ),
+        misuse("mask must be boolean, a floating one is a bias, got", **_TANGENT, mask=(3, 5)),
     ],
     costly=True,
     sealed=True,  # JAX would keep the weights of all blocks
@@ -655,8 +665,8 @@ def _curved(
     p = _weights((query, keys, logsumexp), limits, form)
     z = _factors(limits[-1], p, form.dropout)
     t = _score_tangents(flat, operands, tangents, form)
-    wide = statistics_dtype(product_dtype(*(one.type for one in (query, keys, values))))
-    delta = sum_over(cast(output, dtype=wide) * cast(u, dtype=wide), axis=-1)
+    u = cast(u, dtype=statistics_dtype(product_dtype(*(one.type for one in operands[:3]))))
+    delta = sum_over(output * u, axis=-1)
     delta = delta if w is None else delta - w
     slope = _times(z, flat.paired(u, values)) - _column(delta)
     direct = None if d_values is None else _times(z, flat.paired(u, d_values))

@@ -22,7 +22,7 @@ from jax import lax
 from registry.cases import case, misuse, positive, uniform
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
-from registry.ops.core.broadcasting import unbroadcast
+from registry.ops.core.broadcasting import single, unbroadcast
 from registry.ops.core.comparison import (
     equal,
     greater,
@@ -32,7 +32,6 @@ from registry.ops.core.comparison import (
     logical_and,
 )
 from registry.ops.core.elementwise import log, where
-from registry.ops.core.reductions import wide
 from registry.ops.elementwise.extrema import abs as absolute
 from registry.ops.elementwise.extrema import sign
 from registry.ops.elementwise.powers import sqrt, square
@@ -285,7 +284,7 @@ def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out
     # + q z^2 / df) / 2. In t = u or 1 / u, q z^2 = (df + 1) u^2 / (1 + u^2) has no large number.
     # The last derivative is about 1 / df^2 for a large df, so its terms are combined in pairs.
     # For an infinite df, q is 1.
-    inputs, (x, df, loc, scale) = (x, df, loc, scale), map(wide, (x, df, loc, scale))
+    inputs, (x, df, loc, scale) = (x, df, loc, scale), map(single, (x, df, loc, scale))
     endless, z = equal(df, math.inf), (x - loc) / scale
     df = where(endless, 1.0, df)
     root = sqrt(df)
@@ -378,7 +377,7 @@ def exponential_log_density(x: Array, scale: Array) -> Array:
 
 @exponential_log_density.gradient
 def _exponential_log_density_gradient(x: Var, scale: Var, d_out: Var) -> Grads:
-    inside, mean = greater_equal(x, 0.0), wide(scale)
+    inside, mean = greater_equal(x, 0.0), single(scale)
     return {
         "x": unbroadcast(within(inside, -(d_out / mean)), x),
         "scale": unbroadcast(within(inside, d_out * (x / mean - 1.0) / mean), scale),
@@ -427,7 +426,7 @@ def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
 def _gamma_log_density_gradient(x: Var, a: Var, scale: Var, d_out: Var) -> Grads:
     # With z = x / scale: d/dx = (a - 1) / x - 1 / scale, d/da = log z - psi(a), and
     # d/dscale = (z - a) / scale
-    inputs, (x, a, scale) = (x, a, scale), map(wide, (x, a, scale))
+    inputs, (x, a, scale) = (x, a, scale), map(single, (x, a, scale))
     inside = logical_and(greater_equal(x, 0.0), less(x, math.inf))
     at = where(inside, x, 1.0)
     z = at / scale
@@ -498,7 +497,7 @@ def _log_beta(a: Array, b: Array) -> Array:
 @beta_log_density.gradient
 def _beta_log_density_gradient(x: Var, a: Var, b: Var, d_out: Var) -> Grads:
     # d/dx = (a - 1) / x - (b - 1) / (1 - x), d/da = log x + psi(a + b) - psi(a), similarly for b
-    inputs, (x, a, b) = (x, a, b), map(wide, (x, a, b))
+    inputs, (x, a, b) = (x, a, b), map(single, (x, a, b))
     inside = logical_and(greater_equal(x, 0.0), less_equal(x, 1.0))
     at = where(inside, x, 0.5)
 

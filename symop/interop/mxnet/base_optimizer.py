@@ -370,9 +370,11 @@ class Formula(Optimizer):
         _require_same_shapes(weight, grad)
         groups = _by_device(weight)
         if len(groups) > 1:  # a compiled step runs on one device
+            for array in (*weight, *jax.tree.leaves(list(state))):
+                array.require_changeable()
             for places in groups:
                 parts = [[one[i] for i in places] for one in (index, weight, grad, state)]
-                self.update(*parts)
+                Formula.update(self, *parts)
             return
         if any(one.is_sparse for one in (*weight, *grad)):
             self._update_stored(index, weight, grad, state)

@@ -14,7 +14,7 @@ from symop.interop.mxnet.array_memory import resized
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.calling_back import awaited, calls_back
 from symop.interop.mxnet.calls import as_shape
-from symop.interop.mxnet.context import Context, current_context
+from symop.interop.mxnet.context import Context, current_context, existing
 from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.graph import Entry
@@ -166,7 +166,10 @@ class Executor:
     def outputs(self) -> list[NDArray]:
         """See the class."""
         if self._outputs is None:
-            self._outputs = [zeros_of(one.type.shape, one.type.dtype) for one in self.graph.nodes]
+            place = existing(self._ctx)
+            self._outputs = [
+                zeros_of(one.type.shape, one.type.dtype, ctx=place) for one in self.graph.nodes
+            ]
         return self._outputs
 
     def hold_outputs(self, values: Sequence[Any]) -> list[NDArray]:
@@ -444,7 +447,7 @@ def _resized(name: str, old: NDArray, shape: Shape) -> NDArray:
     if old.is_sparse:
         return zeros_stored(old.stype, shape, old.dtype, old.context)
     if math.prod(shape) > old.size:
-        return zeros_of(shape, old.dtype, name)
+        return zeros_of(shape, old.dtype, name, old.context)
     return resized(old, shape)
 
 
@@ -458,11 +461,6 @@ def write_named(name: str, own: NDArray, value: Any) -> None:
     if given.shape != own.shape:
         raise MXNetError(f"{name}: the shape must be {own.shape}, got {given.shape}")
     if own.is_sparse or given.is_sparse:
-        assign_near(own, given)
+        assign(own, given)
     else:
         own.hold(given.value.astype(own.dtype))
-
-
-def assign_near(own: NDArray, source: NDArray) -> None:
-    """Writes ``source``, of any storage type and on any device, to ``own``."""
-    assign(own, source.as_in_context(own.context))

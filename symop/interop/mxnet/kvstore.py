@@ -124,7 +124,7 @@ class KVStore(KVStoreBase):
                 stored = self._of(one)
                 if array.is_sparse or stored.is_sparse:
                     if not (array.is_sparse and ignore_sparse):
-                        assign(array, stored.as_in_context(array.context))
+                        assign(array, stored)
                     continue
                 array.hold(stored.value.astype(array.dtype))
 

@@ -124,9 +124,9 @@ class NDArray(Viewed):
 
     def hold(self, value: jax.Array) -> None:
         """Replaces the value, on the device of the old one; shape and dtype must not change."""
-        devices = self.value.sharding.device_set
-        if value.sharding.device_set != devices:
-            value = jax.device_put(value, *devices)
+        own = self.value.sharding
+        if value.sharding.device_set != own.device_set:
+            value = jax.device_put(value, own)
         self.inner.take_over(so.NDArray(value))
         self.tell()
 
@@ -313,8 +313,7 @@ class NDArray(Viewed):
         """
         if isinstance(other, NDArray):
             if other is not self:
-                near = self.as_in_context(other.context)
-                other.become(so.nd.identity(near.inner))
+                other.become(so.nd.identity(on_device_of(other, self).inner))
             return other
         if not isinstance(other, Context):
             raise TypeError(f"copyto: it must be an array or a context, got {other!r}")
@@ -537,6 +536,12 @@ def zeros_of(
         return NDArray(so.NDArray(filled(tuple(shape), 0, dtype, ctx and ctx.device)))
     except jax.errors.JaxRuntimeError as error:
         raise MXNetError(f"{name}: {error}") from error
+
+
+def on_device_of(place: NDArray, source: NDArray) -> NDArray:
+    """``source`` on the device of ``place``; a recorded array stays, so that it has a gradient."""
+    recorded = so.autograd.is_recording() and source.stored.is_recorded
+    return source if recorded else source.as_in_context(place.context)
 
 
 def hold_together(arrays: Sequence[NDArray], values: Iterable[Any]) -> None:

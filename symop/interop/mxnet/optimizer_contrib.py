@@ -29,7 +29,7 @@ class GroupAdaGrad(Formula):
         """
         if weight.ndim != 2:
             raise MXNetError(f"GroupAdaGrad: parameters must have 2 axes, got {weight.shape}")
-        return zeros_stored(weight.stype, (weight.shape[0], 1), weight.dtype)
+        return zeros_stored(weight.stype, (weight.shape[0], 1), weight.dtype, weight.context)
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
         """``_contrib_group_adagrad_update``.

@@ -20,7 +20,7 @@ from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet.context import Context, context_of, placed
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, raising
+from symop.interop.mxnet.ndarray import NDArray, on_device_of, raising
 from symop.interop.mxnet.sparse import CSRArray
 from symop.interop.mxnet.sparse_parts import (
     Csr,
@@ -114,7 +114,7 @@ class BaseSparseNDArray(NDArray):
 
     def hold(self, value: Any) -> None:
         """Replaces the value; shape and dtype must not change."""
-        self.put(NDArray(eager(value)))
+        assign(self, NDArray(eager(value)))
 
     def require_changeable(self) -> None:
         """Raises if the array is recorded and thus cannot be changed in place."""
@@ -565,7 +565,8 @@ class NotAMatrixError(MXNetError, ValueError):
 
 
 def assign(place: NDArray, source: NDArray) -> None:
-    """Writes ``source`` to ``place``, whatever their storage types."""
+    """Writes ``source`` to ``place``, whatever their storage types and devices."""
+    source = on_device_of(place, source)
     if isinstance(place, BaseSparseNDArray):
         place.put(source)
     else:

@@ -22,7 +22,6 @@ from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.executor import (
     Executor,
-    assign_near,
     merges_calls,
     places,
     write_named,
@@ -31,7 +30,13 @@ from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named
 from symop.interop.mxnet.partial_shapes import is_known
-from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, wrapped, zeros_stored
+from symop.interop.mxnet.sparse_arrays import (
+    CSRNDArray,
+    RowSparseNDArray,
+    assign,
+    wrapped,
+    zeros_stored,
+)
 from symop.interop.mxnet.sparse_calls import computed, sources
 from symop.interop.mxnet.storage import DEFAULT, ROW_SPARSE
 from symop.interop.mxnet.storage_inference import StorageTypes
@@ -179,7 +184,7 @@ class StoredExecutor(Executor):
         for name, one in local.items():
             own = self._held()[name]
             if one is not own and name not in self._marked:
-                assign_near(own, one)  # operators change states in place
+                assign(own, one)  # operators change states in place
         values = self._values_of
         if part is not None:
             read = {name: values[id(node)][i] for name, (node, i) in part.read.items()}
@@ -218,7 +223,7 @@ class StoredExecutor(Executor):
             own = self.outputs[i]
             if own.stype == one.stype:
                 with so.autograd.pause():
-                    assign_near(own, _alias(one))
+                    assign(own, _alias(one))
             else:
                 self.outputs[i] = _alias(one)
         return self.outputs
@@ -387,4 +392,4 @@ def _store(place: NDArray, marked: NDArray, request: str) -> None:
     if request == "add":
         with so.autograd.pause():
             gradient = place + gradient
-    assign_near(place, gradient)
+    assign(place, gradient)
