@@ -34,7 +34,13 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
         own, twin = map(loaded, paths_of(name))
         figures.append(counted(f"{name}: lines", *map(lines_of, paths_of(name))))
         figures += timed(name, own, twin, parameter, (few, many), steps, 1 if quick else 11)
-    return figures, {}
+    return figures, {"remarks": REMARKS}
+
+
+REMARKS = [
+    "The network of pinn sees 256 points. With 64, a step takes 0.15 ms, most of which XLA spends on "
+    "handing work from thread to thread: the ratio of one run is between 0.6 and 1.25 then.",
+]
 
 
 def timed(
