@@ -38,8 +38,8 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
 
 
 REMARKS = [
-    "The network of pinn sees 256 points. With 64, a step takes 0.15 ms, most of which XLA spends on "
-    "handing work from thread to thread: the ratio of one run is between 0.6 and 1.25 then.",
+    "The network of pinn sees 256 points. With 64, a step takes 0.15 ms, and most of that is XLA's "
+    "handing of work from thread to thread: ratios of single runs are between 0.6 and 1.25 then.",
 ]
 
 
