@@ -1,10 +1,14 @@
 """Convolution over the steps of ragged sequences, and the context windows that it multiplies."""
 
+import functools
 import itertools
+import operator
+from collections.abc import Callable
 from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
@@ -17,12 +21,10 @@ from registry.ops.core.reshaping import reshape, swapped
 from registry.ops.sequence.offsets import (
     INT32,
     at,
-    beyond,
     bounds_of,
     even,
     require_offsets,
     require_steps,
-    rows_at,
     sequence_count,
 )
 from registry.shapes import at_least_single, numeric, strong
@@ -103,12 +105,9 @@ def sequence_context(
                [2, 3, 0],
                [0, 4, 0]], dtype=int32)
     """
-    x, height = never_weak(x), jnp.shape(x)[0]
-    _, begins, ends = bounds_of(offsets, height)
-    steps = jnp.arange(height, dtype=INT32)[:, None] + _start(context_length, context_start)
-    steps = steps + jnp.arange(context_length, dtype=INT32)
-    inside = (begins[:, None] <= steps) & (steps < ends[:, None])
-    return rows_at(x, beyond(inside, steps, height))
+    x, start = never_weak(x), _start(context_length, context_start)
+    neighbors = _neighbors(jnp.shape(x)[0], offsets)
+    return jnp.stack([neighbors(x, start + k) for k in range(context_length)], axis=1)
 
 
 @sequence_context.gradient
@@ -181,16 +180,26 @@ def sequence_context_adjoint(contexts: Array, offsets: Array, *, context_start: 
         Array([1., 2., 2.], dtype=float32)
     """
     contexts = never_weak(contexts)
-    height, length, *element = contexts.shape
+    neighbors, wide = _neighbors(len(contexts), offsets), at_least_single(contexts.dtype)
+    parts = [
+        neighbors(contexts[:, k], -context_start - k).astype(wide) for k in range(contexts.shape[1])
+    ]
+    return functools.reduce(operator.add, parts).astype(contexts.dtype)
+
+
+def _neighbors(height: int, offsets: Array) -> Callable[[Array, int], Array]:
+    """Returns a function to the rows that are some steps further in the same sequence, or zeros."""
+    # A gather of rows takes twice the time of shifted copies, which XLA fuses with what reads them.
     _, begins, ends = bounds_of(offsets, height)
-    neighbors = jnp.arange(length, dtype=INT32)
-    steps = jnp.arange(height, dtype=INT32)[:, None] - context_start - neighbors
-    inside = (begins[:, None] <= steps) & (steps < ends[:, None])
-    places = beyond(inside, steps * length + neighbors, height * length)
-    flat = jnp.reshape(contexts, (height * length, *element))
-    parts = rows_at(flat, places)
-    total = jnp.sum(parts, axis=1, dtype=at_least_single(contexts.dtype))
-    return total.astype(contexts.dtype)
+    places = jnp.arange(height, dtype=INT32)
+
+    def neighbors(rows: Array, further: int) -> Array:
+        inside = (begins <= places + further) & (places + further < ends)
+        by, apart = int(np.clip(further, -height, height)), [(0, 0, 0)] * (rows.ndim - 1)
+        shifted = lax.pad(rows, rows.dtype.type(0), [(-by, by, 0), *apart])
+        return jnp.where(inside.reshape(-1, *[1] * (rows.ndim - 1)), shifted, 0)
+
+    return neighbors
 
 
 @sequence_context_adjoint.gradient
