@@ -209,4 +209,4 @@ def imported(repeats: int) -> str:
     ]
     seconds = statistics.median(float(run.stdout) for run in runs[1:])
     count = len(registry.names())
-    return f"import of symop and of its {count} operators, over import jax: {seconds:.2f} s (target 0.3)"
+    return f"import of symop, {count} operators, over import jax: {seconds:.2f} s (target 0.3)"
