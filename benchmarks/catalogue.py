@@ -7,11 +7,7 @@ ratio is one, and nothing is timed.
 
 import dataclasses
 import math
-import os
 import re
-import statistics
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,8 +58,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
             missing.append(operator.name)
             continue
         figures.append(figure_of(operator, workload, 5 if quick else 40))
-    told = [*remarks(figures, missing), imported(3 if quick else 15)]
-    return figures, {"remarks": told}
+    return figures, {"remarks": remarks(figures, missing)}
 
 
 def measured(operator: Operator) -> bool:
@@ -188,25 +183,3 @@ def remarks(figures: list[Figure], missing: list[str]) -> list[str]:
             told.append(f"{one.name}: {REASONS.get(one.name, 'no reason is known')}")
     told += [f"{name}, not timed: {PARTS.get(name, 'no workload')}" for name in missing]
     return told
-
-
-_IMPORT = (
-    "import time, jax; t = time.perf_counter(); import symop; symop.sin; "
-    "print(time.perf_counter() - t)"
-)
-
-
-def imported(repeats: int) -> str:
-    """The time of ``import symop`` after ``import jax``, with the first operator."""
-    # Bytecode is cached between imports, as in any installation of symop.
-    environment = {**os.environ}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", _IMPORT], capture_output=True, check=True, env=environment
-        )
-        for _ in range(repeats + 1)  # the first one may compile to bytecode
-    ]
-    seconds = statistics.median(float(run.stdout) for run in runs[1:])
-    count = len(registry.names())
-    return f"import of symop, {count} operators, over import jax: {seconds:.2f} s (target 0.3)"
