@@ -205,7 +205,7 @@ def _neighbors(height: int, offsets: Array) -> Callable[[Array, int], Array]:
         by, apart = int(np.clip(further, -height, height)), [(0, 0, 0)] * (rows.ndim - 1)
         shifted = lax.pad(rows, nothing, [(-by, by, 0), *apart])
 
-    XX
+        return jnp.where(inside.reshape(-1, *[1] * (rows.ndim - 1)), shifted, nothing)
 
     return neighbors
 
