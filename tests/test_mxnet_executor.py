@@ -92,6 +92,49 @@ def test_integers_have_gradients_of_zero():
     assert not shape.grad_dict["x"].asnumpy().any()
 
 
+def test_what_reaches_the_loss_through_a_block_alone_has_gradients_of_zero():
+    x, y, z = (mx.sym.var(name) for name in "xyz")
+    net = mx.sym.make_loss(mx.sym.BlockGrad(x * y) * y + z)
+    executor = net.simple_bind(
+        mx.cpu(), grad_req={"x": "write", "y": "write", "z": "null"}, x=(3,), y=(3,), z=(3,)
+    )
+    given = {"x": mx.nd.array([1, 2, 3]), "y": mx.nd.array([4, 5, 6]), "z": mx.nd.ones(3)}
+    executor.grad_dict["x"][:] = 7
+    (found,) = executor.forward(is_train=True, **given)
+    executor.backward()
+    assert found.asnumpy().tolist() == [17, 51, 109]
+    assert executor.grad_dict["x"].asnumpy().tolist() == [0, 0, 0]
+    assert executor.grad_dict["y"].asnumpy().tolist() == [4, 10, 18]
+    assert executor.grad_dict["z"] is None
+
+
+def test_a_request_to_add_keeps_what_was_there_where_a_block_lets_nothing_through():
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    executor = bound(mx.sym.make_loss(mx.sym.BlockGrad(x) * y), x=(2,), y=(2,), grad_req="add")
+    for one in executor.grad_dict.values():
+        one[:] = 7
+    for _ in range(2):
+        executor.forward(is_train=True, x=mx.nd.array([1, 2]))
+        executor.backward()
+    assert executor.grad_dict["x"].asnumpy().tolist() == [7, 7]
+    assert executor.grad_dict["y"].asnumpy().tolist() == [9, 11]
+
+
+def test_a_blocked_choice_has_gradients_of_zero_for_array_and_indices():
+    net = mx.sym.BlockGrad(mx.sym.batch_take(mx.sym.var("x"), mx.sym.var("index")))
+    dtypes = {"x": np.float32, "index": np.int32}
+    executor = net.simple_bind(mx.cpu(), type_dict=dtypes, x=(2, 3), index=(2,))
+    for one in executor.grad_dict.values():
+        one[:] = 7
+    x, index = mx.nd.array([[1, 2, 3], [4, 5, 6]]), mx.nd.array([2, 0], dtype="int32")
+    (found,) = executor.forward(is_train=True, x=x, index=index)
+    executor.backward()
+    assert found.asnumpy().tolist() == [3, 4]
+    for name, dtype in dtypes.items():
+        assert executor.grad_dict[name].dtype is dtype
+        assert not executor.grad_dict[name].asnumpy().any()
+
+
 def test_indices_of_a_graph_are_checked_if_told():
     x, index = mx.sym.var("x"), mx.sym.var("index")
     net = mx.sym.take(x, mx.sym.BlockGrad(index) + 1, axis=1, mode="raise", name="rows")
@@ -131,8 +174,9 @@ def test_debug_text_tells_the_memory():
     text = net.simple_bind(mx.cpu(), x=(1024, 1024)).debug_str()
     assert "Op:elemwise_mul" in text
     none = net.simple_bind(mx.cpu(), grad_req="null", x=(1024, 1024)).debug_str()
-    found = [int(re.search(r"Total (\d+) MB", one).group(1)) for one in (text, none)]
-    assert found[0] > found[1] == 4
+    blocked = mx.sym.BlockGrad(net).simple_bind(mx.cpu(), x=(1024, 1024)).debug_str()
+    found = [int(re.search(r"Total (\d+) MB", one).group(1)) for one in (text, none, blocked)]
+    assert found[0] > found[1] == found[2] == 4
 
 
 @needs_two

@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -61,23 +62,23 @@ def convolved(x, weight):
     )
 
 
-def rnn_step(params, prefix, x, states):
-    h = np.tanh(plain(params, prefix, "i2h", x) + plain(params, prefix, "h2h", states[0]))
+def rnn_step(params, prefix, x, states, sums=plain, act=np.tanh):
+    h = act(sums(params, prefix, "i2h", x) + sums(params, prefix, "h2h", states[0]))
     return h, [h]
 
 
-def lstm_step(params, prefix, x, states):
-    sums = plain(params, prefix, "i2h", x) + plain(params, prefix, "h2h", states[0])
-    i, f, c, o = np.split(sums, 4, axis=1)
-    memory = sigmoid(f) * states[1] + sigmoid(i) * np.tanh(c)
-    h = sigmoid(o) * np.tanh(memory)
+def lstm_step(params, prefix, x, states, sums=plain, act=np.tanh):
+    gates = sums(params, prefix, "i2h", x) + sums(params, prefix, "h2h", states[0])
+    i, f, c, o = np.split(gates, 4, axis=1)
+    memory = sigmoid(f) * states[1] + sigmoid(i) * act(c)
+    h = sigmoid(o) * act(memory)
     return h, [h, memory]
 
 
-def gru_step(params, prefix, x, states):
-    r, z, o = np.split(plain(params, prefix, "i2h", x), 3, axis=1)
-    hr, hz, ho = np.split(plain(params, prefix, "h2h", states[0]), 3, axis=1)
-    new, update = np.tanh(o + sigmoid(r + hr) * ho), sigmoid(z + hz)
+def gru_step(params, prefix, x, states, sums=plain, act=np.tanh):
+    r, z, o = np.split(sums(params, prefix, "i2h", x), 3, axis=1)
+    hr, hz, ho = np.split(sums(params, prefix, "h2h", states[0]), 3, axis=1)
+    new, update = act(o + sigmoid(r + hr) * ho), sigmoid(z + hz)
     h = (1 - update) * new + update * states[0]
     return h, [h]
 
@@ -105,14 +106,14 @@ def test_cells(kind, step, count, prefix):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("kind", "step", "count"),
-    [
-        (rnn.ConvRNNCell, rnn_step, 1),
-        (rnn.ConvLSTMCell, lstm_step, 2),
-        (rnn.ConvGRUCell, gru_step, 1),
-    ],
-)
+CELLS_OF_IMAGES = [
+    (rnn.ConvRNNCell, rnn_step, 1),
+    (rnn.ConvLSTMCell, lstm_step, 2),
+    (rnn.ConvGRUCell, gru_step, 1),
+]
+
+
+@pytest.mark.parametrize(("kind", "step", "count"), CELLS_OF_IMAGES)
 def test_cells_of_images(kind, step, count):
     shape = (BATCH, 2, 4, 3)
     cell = kind(shape, UNITS, i2h_kernel=(3, 1), i2h_pad=(1, 0), activation="tanh", prefix="c_")
@@ -126,6 +127,40 @@ def test_cells_of_images(kind, step, count):
     states, expected = [np.zeros((BATCH, UNITS, 4, 3))] * count, []
     for name in names:
         h, states = step(args, "c_", args[name].asnumpy(), states)
+        expected.append(h)
+    for one, other in zip(run(both, args), [*expected, *states], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def strided(params, prefix, group, x):
+    """Sums of a convolution with stride 2 of the input, or one with dilation of the state."""
+    weight, bias = (params[f"{prefix}{group}_{kind}"].asnumpy() for kind in ("weight", "bias"))
+    how = {"i2h": [(2, 2), [(1, 1)] * 2, (1, 1)], "h2h": [(1, 1), [(2, 2), (1, 1)], (2, 1)]}
+    strides, padding, dilation = how[group]
+    found = jax.lax.conv_general_dilated(
+        x.astype(np.float32), weight, strides, padding, rhs_dilation=dilation
+    )
+    return np.asarray(found) + bias[:, None, None]
+
+
+def leaky(x):
+    return np.where(x > 0, x, 0.2 * x)
+
+
+@pytest.mark.parametrize(("kind", "step", "count"), CELLS_OF_IMAGES)
+def test_cells_of_images_are_leaky_and_may_step_over_pixels(kind, step, count):
+    shape, small = (BATCH, 2, 5, 4), (BATCH, UNITS, 3, 2)
+    cell, prefix = kind(shape, UNITS, h2h_dilate=(2, 1), i2h_stride=(2, 2)), kind.__name__[:-4]
+    assert [one["shape"] for one in cell.state_info] == [(0, *small[1:])] * count
+    outputs, after = cell.unroll(2, [sym.var("x0"), sym.var("x1")])
+    both = sym.Group([*outputs, *after])
+    args = random_params(both, x0=shape, x1=shape)
+    assert args[f"{prefix}_i2h_weight"].shape == (UNITS * len(cell.gates), 2, 3, 3)
+    assert args[f"{prefix}_h2h_weight"].shape == (UNITS * len(cell.gates), UNITS, 3, 3)
+    states, expected = [np.zeros(small)] * count, []
+    for name in ("x0", "x1"):
+        x = args[name].asnumpy()
+        h, states = step(args, f"{prefix}_", x, states, strided, leaky)
         expected.append(h)
     for one, other in zip(run(both, args), [*expected, *states], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

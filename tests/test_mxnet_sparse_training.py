@@ -705,6 +705,36 @@ def test_batches_of_csr_arrays_by_name_and_in_another_order():
     assert len(orders) > 1
 
 
+@pytest.mark.parametrize("last", ["pad", "roll_over"])
+def test_batches_of_csr_arrays_are_neither_padded_nor_rolled_over(last):
+    stored, numbers = scipy.sparse.csr_matrix(MATRIX), np.arange(3.0)
+    for data, labels in (
+        (stored, numbers),
+        ([numbers, stored], numbers),
+        (numbers, {"y": nd.array(MATRIX).tostype("csr")}),
+    ):
+        with pytest.raises(NotImplementedError, match=f"'discard' .*, got '{last}'"):
+            mx.io.NDArrayIter(data, labels, 2, last_batch_handle=last)
+
+
+def test_each_batch_of_csr_arrays_has_the_rows_of_the_dense_ones():
+    dense = scipy.sparse.random(7, 5, 0.4, random_state=0, dtype=np.float32).toarray()
+    stored = scipy.sparse.csr_matrix(dense)
+    batches = mx.io.NDArrayIter(
+        {"x": stored, "dense": dense}, {"y": stored}, 2, last_batch_handle="discard"
+    )
+    assert [one.shape for one in batches.provide_data] == [(2, 5)] * 2
+    for _ in range(2):
+        found = list(batches)
+        assert [one.pad for one in found] == [0, 0, 0]
+        for at, batch in enumerate(found):
+            arrays = [*batch.data, *batch.label]
+            assert [one.stype for one in arrays] == ["default", "csr", "csr"]
+            for one in arrays:
+                assert_allclose(one.asnumpy(), dense[2 * at : 2 * at + 2])
+        batches.reset()
+
+
 @pytest.mark.parametrize("kind", [mx.init.Normal, mx.init.Uniform, mx.init.Xavier])
 def test_initial_values_of_row_sparse_parameters(kind):
     module = mx.mod.Module(classifier(6))
@@ -714,6 +744,59 @@ def test_initial_values_of_row_sparse_parameters(kind):
     assert weight.stype == "row_sparse"
     assert (weight.asnumpy() != 0).all()
     assert len(np.unique(weight.asnumpy())) == 12
+
+
+def test_a_row_sparse_parameters_own_initializer_comes_first():
+    w = mx.sym.var("w", stype="row_sparse", init=mx.init.Constant(2.0), shape=(5, 2))
+    product = mx.sym.sparse.dot(mx.sym.var("data", stype="csr"), w)
+    module = mx.mod.Module(mx.sym.make_loss(product), label_names=None)
+    module.bind([("data", (3, 5))])
+    module.init_params(mx.init.Normal())
+    assert parts(module.get_params()[0]["w"]) == {row: [2, 2] for row in range(5)}
+
+
+def product_and_factor():
+    weight = mx.sym.var("w", stype="row_sparse")
+    return mx.sym.sparse.dot(mx.sym.var("x", stype="csr"), weight), mx.sym.var("s")
+
+
+def passed_net(net, requests):
+    weight, scale = np.arange(10.0).reshape(5, 2), np.arange(6.0).reshape(3, 2)
+    executor = bound_net(net, requests, x=MATRIX, w=weight, s=scale)
+    assert isinstance(executor, StoredExecutor)
+    executor.forward(is_train=True)
+    return executor, weight, scale
+
+
+def test_one_head_of_several_of_a_sparse_executor_needs_a_cotangent():
+    product, s = product_and_factor()
+    requests = {"x": "null", "w": "write", "s": "write"}
+    net = mx.sym.Group([mx.sym.make_loss(product * s), mx.sym.sin(product, name="sin")])
+    executor, weight, scale = passed_net(net, requests)
+    for given in (None, [None, None], [nd.ones((3, 2))]):
+        with pytest.raises(MXNetError, match="out_grads must be given for 'sin_output'"):
+            executor.backward(given)
+    executor.backward([None, nd.ones((3, 2))])
+    expected = MATRIX.T @ (scale + np.cos(MATRIX @ weight))
+    assert_allclose(executor.grad_dict["w"].asnumpy(), expected, rtol=1e-4, atol=1e-5)
+    blocked = mx.sym.Group([mx.sym.make_loss(product * s), mx.sym.BlockGrad(product)])
+    executor, _, scale = passed_net(blocked, requests)
+    executor.backward()
+    assert_allclose(executor.grad_dict["w"].asnumpy(), MATRIX.T @ scale)
+
+
+@pytest.mark.parametrize("request_", ["write", "null"])
+def test_what_is_blocked_in_a_sparse_executor_has_gradients_of_zero(request_):
+    product, s = product_and_factor()
+    net = mx.sym.make_loss(mx.sym.BlockGrad(product) * s)
+    executor, weight, _ = passed_net(net, {"x": "null", "w": request_, "s": "write"})
+    executor.backward()
+    assert_allclose(executor.grad_dict["s"].asnumpy(), MATRIX @ weight)
+    assert executor.grad_dict["x"] is None
+    if request_ == "null":
+        assert executor.grad_dict["w"] is None
+    else:
+        assert not executor.grad_dict["w"].asnumpy().any()
 
 
 def test_a_sparse_executor_asks_for_the_cotangent_of_a_head_that_is_no_loss():

@@ -411,6 +411,7 @@ def test_metrics_refuse():
 # Modules ---------------------------------------------------------------------------------------
 
 Batch = namedtuple("Batch", ["data", "label"])
+needs_two = pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
 
 
 def network(*, batch_norm=False, dropout=0.0):
@@ -691,6 +692,32 @@ def test_files(tmp_path):
     close(weights(made)["fc1_weight"], args["fc1_weight"])
 
 
+@pytest.mark.parametrize("contexts", [1, pytest.param(2, marks=needs_two)])
+@pytest.mark.parametrize("options", [("sgd", {"momentum": 0.9}), ("adam", {})])
+def test_training_goes_on_from_saved_states(tmp_path, options, contexts):
+    name, params = options
+    where = [context.cpu(i) for i in range(contexts)]
+    prefix, params = str(tmp_path / "net"), {"learning_rate": 0.1, **params}
+    made = bound(context=where, optimizer_=(name, params))
+    steps(made, 2)
+    made.save_checkpoint(prefix, 2, save_optimizer_states=True)
+    made.save_optimizer_states(f"{prefix}.states")
+    after = steps(made, 2)
+    for at_once in (True, False):
+        again = Module.load(prefix, 2, load_optimizer_states=at_once, context=where)
+        again.bind([("data", (8, 5))], [("softmax_label", (8,))])
+        # Files hold no count of updates, which Adam needs.
+        again.init_optimizer(optimizer=name, optimizer_params={**params, "begin_num_update": 2})
+        if not at_once:
+            again.load_optimizer_states(f"{prefix}.states")
+        updater = again._updater if contexts == 1 else again._kvstore._updater
+        assert set(updater.states) == set(range(4))
+        for one, other in zip(steps(again, 2), after, strict=True):
+            close(one, other)
+        for key, one in weights(made).items():
+            close(weights(again)[key], one)
+
+
 def test_checkpoints_of_callbacks(tmp_path):
     x, y = problem(16)
     made, prefix = Module(network()), str(tmp_path / "net")
@@ -835,7 +862,60 @@ def test_a_monitor_counts_one_statistic_for_each_array():
             assert len(seen_by.toc()) == 2 + beside + 4
 
 
-@pytest.mark.skipif(len(jax.devices()) < 2, reason="of one device there are no others")
+@pytest.mark.parametrize("every", [False, True])
+def test_a_monitor_of_both_passes_sees_gradients_too(every):
+    made, seen_by = bound(), Monitor(1, monitor_all=every)
+    made.install_monitor(seen_by)
+    seen_by.tic()
+    made.forward_backward(batch_of())
+    found = [name for _, name, _ in seen_by.toc()]
+    calls = {
+        "fc1": ["data", "weight", "bias"],
+        "act": ["input0"],
+        "fc2": ["data", "weight", "bias"],
+        "softmax": ["data", "label"],
+    }
+    variables = network().list_arguments()
+    expected = [*variables, *(f"{name}_output" for name in calls)]
+    for name, inputs in calls.items():
+        numbers = range(len(inputs)) if len(inputs) > 1 else [""]
+        expected += [f"{name}_backward_output{number}" for number in numbers]
+        expected += [f"{name}_{one}" for one in inputs] if every else []
+    expected += variables if every else []  # as inputs of calls
+    assert sorted(found) == sorted(expected)
+    assert len(found) == len(variables) + 4 + 9 + every * (9 + len(variables))
+
+
+@needs_two
+@pytest.mark.parametrize(
+    ("contexts", "groups"),
+    [
+        (1, {"first": context.cpu(1), "second": context.cpu(0)}),
+        (1, [{"first": context.cpu(1), "second": context.cpu(0)}]),
+        (2, {"first": [context.cpu(1)] * 2, "second": [context.cpu(0)] * 2}),
+        (2, [{"first": context.cpu(1), "second": context.cpu(0)}] * 2),
+    ],
+)
+def test_groups_of_a_module_in_each_form(contexts, groups):
+    with scopes.AttrScope(ctx_group="first"):
+        a = sym.var("a") * 2
+    with scopes.AttrScope(ctx_group="second"):
+        net = a * sym.var("b")
+    where = [context.cpu(i) for i in range(contexts)]
+    made = Module(net, ["a", "b"], None, context=where, group2ctxs=groups)
+    made.bind([("a", (2, 3)), ("b", (2, 3))], inputs_need_grad=True)
+    made.init_params()
+    one, other = np.arange(12.0).reshape(2, 2, 3)
+    made.forward(Batch([array(one), array(other)], None), is_train=True)
+    made.backward([array(one)])
+    slopes = made.get_input_grads()
+    close(made.get_outputs()[0], 2 * one * other)
+    close(slopes[0], 2 * one * other)
+    close(slopes[1], 2 * one * one)
+    assert [slope.context for slope in slopes] == [context.cpu(1), context.cpu(0)]
+
+
+@needs_two
 def test_a_module_on_another_device_and_one_with_groups():
     expected = bound()
     steps(expected)
