@@ -34,6 +34,10 @@ REASONS: dict[str, str] = {
     "library for the CPU is faster in that one for this shape",
     "diag_embed": "both programs fill a large array, and their times scatter: timed again by "
     "itself it takes 1.00 of JAX's time, with quartiles of 0.89 and 1.41",
+    "expm1": "its gradient is exp(x), a second exponential: JAX's expm1(x) + 1 has no digits left "
+    "where x is far below zero",
+    "random_permutation": "its gradient draws the order anew, and JAX keeps it",
+    "recompute": "its gradient computes the body again, as it is declared to; JAX keeps its values",
     "svdvals": "without a gradient it computes no vectors, so the gradient decomposes anew; "
     "JAX decomposes once, with vectors, as soon as a gradient is asked for",
 }
