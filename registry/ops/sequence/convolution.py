@@ -204,7 +204,6 @@ def _neighbors(height: int, offsets: Array) -> Callable[[Array, int], Array]:
         inside = (begins <= places + further) & (places + further < ends)
         by, apart = int(np.clip(further, -height, height)), [(0, 0, 0)] * (rows.ndim - 1)
         shifted = lax.pad(rows, nothing, [(-by, by, 0), *apart])
-
         return jnp.where(inside.reshape(-1, *[1] * (rows.ndim - 1)), shifted, nothing)
 
     return neighbors
