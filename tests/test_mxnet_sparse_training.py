@@ -841,6 +841,41 @@ def test_a_module_with_sparse_parameters(tmp_path, by_store):
     assert loaded["weight"].stype == "row_sparse"
 
 
+def test_a_bucket_pulls_the_rows_that_its_batch_needs():
+    module = mx.mod.BucketingModule(
+        lambda key: (classifier(5), ["data"], ["softmax_label"]), default_bucket_key=3
+    )
+    shapes = [("data", (3, 5))], [("softmax_label", (3,))]
+    module.bind(*shapes)
+    module.init_params(mx.init.Normal())
+    store, pulled = mx.kv.create(), []
+    module.init_optimizer(kvstore=store)
+    pull = store.row_sparse_pull
+
+    def watched(key, out, row_ids):
+        pulled.extend(one.asnumpy().tolist() for one in row_ids)
+        pull(key, out, row_ids=row_ids)
+
+    store.row_sparse_pull = watched
+    for key in (3, 4):
+        batch = mx.io.DataBatch([nd.array(MATRIX).tostype("csr")], [nd.zeros(3)], bucket_key=key)
+        batch.provide_data, batch.provide_label = shapes
+        module.prepare(batch, lambda one: {"weight": one.data[0].indices})
+        module.forward_backward(batch)
+        module.update()
+    assert pulled == [[1, 4, 0, 3]] * 2
+
+
+def test_rows_are_not_pulled_where_no_store_updates():
+    module = mx.mod.Module(classifier(5), context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (3, 5))], [("softmax_label", (3,))])
+    module.init_params(mx.init.Normal())
+    module.init_optimizer(kvstore="local")
+    batch = mx.io.DataBatch([nd.array(MATRIX).tostype("csr")], [nd.zeros(3)])
+    with pytest.warns(UserWarning, match="no store updates"):
+        module.prepare(batch, lambda one: {"weight": one.data[0].indices})
+
+
 def test_the_gradient_of_a_computed_factor_flows_on():
     weight = nd.array(np.arange(10.0))
     weight.attach_grad()

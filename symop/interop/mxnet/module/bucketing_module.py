@@ -242,8 +242,9 @@ class BucketingModule(BaseModule):
     # Passes
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
-        """Switches to the module of a batch."""
+        """Switches to the module of a batch, and prepares that; see ``Module.prepare``."""
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+        self._current.prepare(data_batch, sparse_row_id_fn)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Computes the outputs with the module of the batch's key."""

@@ -1,6 +1,7 @@
 """Module: a symbol with its parameters and optimizer, for training and evaluation."""
 
 import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -261,7 +262,9 @@ class Module(BoundModule):
         self.optimizer_initialized = True
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
-        """Pulls the rows of row-sparse parameters that a batch needs, if a store updates them.
+        """Pulls the rows of row-sparse parameters that a batch needs from the store.
+
+        If no store updates the parameters, this warns and has no effect.
 
         Args:
             data_batch: the batch.
@@ -270,7 +273,13 @@ class Module(BoundModule):
         Raises:
             MXNetError: a name is not that of a row-sparse parameter.
         """
-        if sparse_row_id_fn is None or self._kvstore is None:
+        if sparse_row_id_fn is None:
+            return
+        if self._kvstore is None or not self._by_store:
+            warnings.warn(
+                "prepare: sparse_row_id_fn is not needed, since no store updates the parameters",
+                stacklevel=2,
+            )
             return
         self._settle()
         self._prepared = True
