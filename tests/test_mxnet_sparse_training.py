@@ -156,8 +156,11 @@ def test_gradients_of_rows(function, slope):
         y = function(x)
     y.backward(nd.ones(y.shape))
     expected = np.broadcast_to(slope(ROWS), ROWS.shape)
-    assert x.grad.stype == "row_sparse"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert x.grad.stype == "row_sparse"
     stored = x.grad.indices.asnumpy()
+    assert [one.category for one in told] == [StorageFallbackWarning] * (len(stored) == len(ROWS))
     assert_allclose(x.grad.asnumpy()[stored], expected[stored], rtol=1e-5)
     assert not np.delete(expected, stored, 0).any() or len(stored) == 2
 

@@ -425,7 +425,7 @@ class NDArray(Viewed):
         if untold:  # zeros, which no backward pass wrote
             self._fresh_grad = False
         if hasattr(self, "_gradient") and self._gradient.stored is found:
-            if self._gradient.stype == "row_sparse" and not self.is_sparse:
+            if self._gradient.stype == "row_sparse":
                 warn_if_dense(found)
             return self._gradient
         if isinstance(found.value, SelectedRows):  # a sparse gradient of a dense request
