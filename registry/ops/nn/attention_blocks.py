@@ -485,6 +485,11 @@ def _merged(x: Any, y: Any) -> list[Array]:
     return [largest, *(of_x * a + of_y * b for a, b in zip(x[1:], y[1:], strict=True))]
 
 
+def of_rows(x: Array, call: Call) -> Array:
+    """Numbers of queries in the shape of a call."""
+    return x.reshape(*call.query.shape[:-1], x.shape[-1])
+
+
 def pulled(
     call: Call, logsumexp: Array, cotangent: Array, delta: Array, *, of_bias: bool
 ) -> list[Array]:
