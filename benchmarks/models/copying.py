@@ -1,7 +1,7 @@
-"""Parameters of a symop model in the tree of the same model in flax."""
+"""Parameters of a symop model in the same model in flax, and in PyTorch."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import jax
@@ -54,6 +54,82 @@ def to_flax(arrays: Arrays, variables: Any) -> Any:
         for name, (_, i) in zip(names, sorted(members), strict=True):
             found[i] = _converted(kind, np.asarray(arrays[name]), leaves[i][1].shape)
     return jax.tree_util.tree_unflatten(tree, found)
+
+
+# PyTorch ---------------------------------------------------------------------------------------
+
+_LAYERS = {
+    "Linear": "fully_connected",
+    "Conv2d": "convolution",
+    "LayerNorm": "layer_norm",
+    "GroupNorm": "group_norm",
+    "BatchNorm2d": "batch_norm",
+    "Embedding": "lookup_table",
+    "LSTM": "",
+}
+"""The classes of PyTorch's layers, and the names of symop's."""
+_ENDS = {
+    "weight": ("_weight", "_gamma", "_table", ""),
+    "bias": ("_bias", "_beta"),
+    "running_mean": ("_moving_mean",),
+    "running_var": ("_moving_var",),
+}
+"""The names of PyTorch's arrays, and the ends of symop's."""
+_CELL = {"weight_ih_l": "input", "weight_hh_l": "recurrent", "bias_ih_l": "bias"}
+"""The same of an LSTM, without the number of the layer."""
+
+
+def to_torch(arrays: Arrays, network: Any) -> dict[str, np.ndarray]:
+    """Returns the values of symop's arrays by the names of a module of PyTorch.
+
+    Layers of one kind correspond in the order in which the module creates them. Projections of
+    attention are called ``qkv`` and ``out``.
+
+    Args:
+        arrays: parameters and states by name.
+        network: a module.
+    """
+    found, used, counts = dict[str, np.ndarray](), set[str](), Counter[str]()
+    for path, module in network.named_modules():
+        stems = _stems(path.rpartition(".")[2], type(module).__name__, counts)
+        for leaf in module._parameters | module._buffers if stems else ():
+            names = [name for stem in stems for name in _candidates(stem, leaf) if name in arrays]
+            if names:
+                values = [_transposed(np.asarray(arrays[name])) for name in names]
+                found[f"{path}.{leaf}"] = np.concatenate(values)
+                used.update(names)
+    assert used == set(arrays), set(arrays) - used
+    return found
+
+
+def _stems(name: str, layer: str, counts: Counter[str]) -> list[str]:
+    """Returns the starts of the names that symop gives to a layer of PyTorch."""
+    if name == "table":
+        return [name]
+    kind = name if name in ("qkv", "out") else layer
+    number = counts[kind]
+    counts[kind] += 1
+    if kind == "qkv":
+        return [f"attention{number}_{part}" for part in ("query", "key", "value")]
+    if kind == "out":
+        return [f"attention{number}_out"]
+    return [f"{_LAYERS[layer]}{number}" if layer != "LSTM" else ""] if layer in _LAYERS else []
+
+
+def _candidates(stem: str, leaf: str) -> list[str]:
+    """Returns the names that symop may give to an array of a layer."""
+    if not stem:
+        part, number = leaf[:-1], leaf[-1]
+        return [f"{_CELL[part]}{number}"] if part in _CELL else []
+    return [stem + end for end in _ENDS.get(leaf, ())]
+
+
+def _transposed(value: np.ndarray) -> np.ndarray:
+    """Returns an array with PyTorch's axes: the channels of a kernel come first."""
+    return value.transpose(3, 2, 0, 1) if value.ndim == 4 else value
+
+
+# Flax ------------------------------------------------------------------------------------------
 
 
 def _kind(path: str) -> tuple[str, int]:

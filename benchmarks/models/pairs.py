@@ -1,4 +1,4 @@
-"""The models: a script of ``examples/models`` each, and the same in flax in ``models/flax``."""
+"""The models: scripts of ``examples/models``, and the same in ``models/flax``, ``models/torch``."""
 
 import importlib.util
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -15,6 +15,9 @@ from newcomer import lines_of, loaded
 import symop as so
 from models.copying import to_flax
 from symop import train
+
+if TYPE_CHECKING:
+    from models.torch_side import TorchRunning
 
 ROOT = Path(__file__).parents[2]
 STEPS = 100
@@ -59,10 +62,20 @@ class Pair:
         return Path(__file__).parent / "flax" / f"{self.script}_scan.py"
 
     @property
-    def lines(self) -> tuple[int, int]:
-        """The lines of code of both scripts."""
-        ours, theirs = map(lines_of, self.paths)
-        return ours, theirs
+    def torch(self) -> Path:
+        """The file of the script in PyTorch."""
+        return Path(__file__).parent / "torch" / f"{self.script}.py"
+
+    @property
+    def torch_compiles(self) -> bool:
+        """Whether the script in PyTorch compiles its step; if not, it says why."""
+        return "torch.compile(" in self.torch.read_text(encoding="utf-8")
+
+    @property
+    def lines(self) -> tuple[int, int, int]:
+        """The lines of code of the scripts: symop's, flax's and PyTorch's."""
+        ours, theirs, other = map(lines_of, (*self.paths, self.torch))
+        return ours, theirs, other
 
 
 PAIRS = (
@@ -86,7 +99,7 @@ class Sides:
 
     def __init__(self, pair: Pair, count: int = STEPS) -> None:
         """Creates the parameters by symop, and copies them to flax."""
-        self.options, self._scan = pair.options, pair.scan
+        self.options, self._scan, self._torch = pair.options, pair.scan, pair.torch
         self.ours, self.theirs = pair.modules
         self.batches = [jax.tree.map(jax.numpy.asarray, one) for one in self._first(count)]
         trainer = self.trainer()
@@ -134,47 +147,68 @@ class Sides:
             Running(self.make_step(), theirs, self.batches, lambda value: value),
         )
 
-    def in_torch(self) -> Callable[[], float]:
+    def in_torch(self, *, rounded: bool = False) -> "TorchRunning":
         """Returns a function that takes the next step in PyTorch and returns its loss."""
         from models.torch_side import TorchRunning  # noqa: PLC0415  # optional
 
-        return TorchRunning(self.ours, self._params, self._states, self.batches)
+        params = _rounded(self._params) if rounded else self._params
+        arrays = {**params, **self._states}
+        return TorchRunning(loaded(self._torch), arrays, self.batches, self.options)
 
     def generators(self, count: int) -> Runs:
         """Returns functions that generate ``count`` tokens after each of eight prompts."""
         length, layers = self.ours.LENGTH, self.options["layers"]
-        prompts = np.array(self.batches[0]["tokens"])[:, :8]
         ours = so.Generator(self.ours.logits_of(layers), length=length)
         theirs = self.theirs.make_generate(count, layers)
         params = self._variables["params"]
         return (
-            lambda: np.array(ours(self._params, prompts.tolist(), count)),
-            lambda: np.array(theirs(params, prompts)),
+            lambda: np.array(ours(self._params, self._prompts.tolist(), count)),
+            lambda: np.array(theirs(params, self._prompts)),
         )
 
-    def check(self, runs: "tuple[Running, Running]", steps: int = STEPS) -> None:
-        """Takes steps on both sides; raises an error unless their losses are equal.
+    def torch_generator(self, count: int) -> Callable[[], Any]:
+        """Returns a function that generates the same tokens in PyTorch."""
+        from models.torch_side import tensor  # noqa: PLC0415  # optional
 
-        Training magnifies rounding, in a network with batch normalization without bound. So flax
-        trains a third time, from parameters that are rounded differently. The losses may differ
-        as far as those of this run do, ten times over, and by 1e-4 of the first loss.
-        """
-        other = runs[1].restarted(self._rounded())
-        losses = [[float(one()) for one in (*runs, other)] for _ in range(steps)]
-        ours, theirs, near = np.array(losses).T
-        allowed = 10 * np.maximum.accumulate(np.abs(theirs - near)) + 1e-4 * np.abs(ours[0])
-        np.testing.assert_array_less(np.abs(ours - theirs), allowed)
+        generate, network = loaded(self._torch).generate, self.in_torch().network
+        prompts = tensor(self._prompts)
+        return lambda: generate(network, prompts, count).numpy()
 
-    def _rounded(self) -> Any:
-        """Returns flax's first state, each parameter changed by at most its rounding."""
+    @property
+    def _prompts(self) -> np.ndarray:
+        return np.array(self.batches[0]["tokens"])[:, :8]
+
+    def near(self) -> "Running":
+        """Returns flax's steps from parameters that are rounded differently."""
         variables, opt_state = self.states()[1]
-        draw = np.random.default_rng(0)
+        start = {**variables, "params": _rounded(variables["params"])}, opt_state
+        return Running(self.make_step(), start, self.batches, lambda value: value)
 
-        def moved(value: Any) -> Any:
-            signs = draw.choice([-1, 0, 1], value.shape).astype(value.dtype)
-            return value * (1 + signs * jax.numpy.finfo(value.dtype).eps)
 
-        return {**variables, "params": jax.tree.map(moved, variables["params"])}, opt_state
+def check(
+    ours: Callable[[], Any], theirs: Callable[[], Any], near: Callable[[], Any], steps: int = STEPS
+) -> None:
+    """Takes steps on both sides; raises an error unless their losses are equal.
+
+    Training magnifies rounding, in a network with batch normalization without bound. So the other
+    side trains a second time, ``near``, from parameters that are rounded differently. The losses
+    may differ as far as those of this run do, ten times over, and by 1e-4 of the first loss.
+    """
+    losses = [[float(one()) for one in (ours, theirs, near)] for _ in range(steps)]
+    found, wanted, other = np.array(losses).T
+    allowed = 10 * np.maximum.accumulate(np.abs(wanted - other)) + 1e-4 * np.abs(found[0])
+    np.testing.assert_array_less(np.abs(found - wanted), allowed)
+
+
+def _rounded(params: Any) -> Any:
+    """Returns parameters, each changed by at most its rounding."""
+    draw = np.random.default_rng(0)
+
+    def moved(value: Any) -> Any:
+        signs = draw.choice([-1, 0, 1], value.shape).astype(value.dtype)
+        return value * (1 + signs * jax.numpy.finfo(value.dtype).eps)
+
+    return jax.tree.map(moved, params)
 
 
 class Running:
