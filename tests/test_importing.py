@@ -91,7 +91,16 @@ def test_modules_are_attributes(first):
     for name in ("train", "testing", "interop", "checkpoint", "autograd", "random", "optim"):
         assert fresh(f"import symop as so; {first}print(so.{name}.__name__)") == f"symop.{name}\n"
     assert "symop.train" not in modules_after(f"import symop as so; {first}dir(so)")
-    assert fresh(f"import symop as so; {first}print(so.interop.mxnet.nd.__name__)")
+    assert fresh(f"import symop as so; {first}print(so.interop.mxnet.ndarray.__name__)")
+
+
+def test_mxnets_modules_are_importable_by_their_names():
+    """Scripts also write ``import mxnet.ndarray as nd`` and ``import mxnet.symbol``."""
+    for name, short in (("ndarray", "nd"), ("symbol", "sym")):
+        code = f"import symop.interop.mxnet as mx, symop.interop.mxnet.{name} as one; "
+        assert fresh(f"{code}print(one is mx.{name} is mx.{short}, one.zeros is not None)") == (
+            "True True\n"
+        )
 
 
 def test_registry_alone_has_what_symop_adds():

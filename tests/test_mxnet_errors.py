@@ -197,7 +197,7 @@ def test_what_memory_does_not_hold_is_an_error_of_mxnets(monkeypatch):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
 
     bound = FC.simple_bind(CPU, data=(2, 3))
-    monkeypatch.setattr(sys.modules["symop.interop.mxnet.ndarray"], "filled", full)
+    monkeypatch.setattr(sys.modules["symop.interop.mxnet.arrays"], "filled", full)
     refused(lambda: FC.simple_bind(CPU, data=(2, 3)), "data: RESOURCE_EXHAUSTED")
     refused(lambda: bound.reshape(allow_up_sizing=True, data=(9, 3)), "data: RESOURCE_EXHAUSTED")
 

@@ -9,9 +9,9 @@ import pytest
 
 from symop.interop.mxnet import lr_scheduler, optimizer
 from symop.interop.mxnet import updater as updater_module
+from symop.interop.mxnet.arrays import array_of
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.kvstore import create as create_store
-from symop.interop.mxnet.ndarray import array_of
 
 RATE, DECAY, SCALE, CLIP = 0.1, 0.05, 0.5, 0.4
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from symop.interop.mxnet import initializer, io, metric, rnn, sym
+from symop.interop.mxnet.arrays import array_of
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.module import BucketingModule
-from symop.interop.mxnet.ndarray import array_of
 from symop.interop.mxnet.scopes import NameManager
 
 DATA = Path(__file__).parent / "data" / "mxnet"

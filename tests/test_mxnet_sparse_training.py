@@ -85,7 +85,8 @@ def test_a_dense_gradient_in_a_csr_array():
     with autograd.record():
         y = x * nd.array(MATRIX)
     y.backward()
-    assert x.grad.stype == "csr"
+    with pytest.warns(StorageFallbackWarning, match="to csr"):
+        assert x.grad.stype == "csr"
     assert_allclose(x.grad.asnumpy(), MATRIX)
     assert x.grad.data.shape == (4,)
     x.attach_grad("add", stype="csr")
@@ -294,6 +295,27 @@ def test_an_optimizer_without_a_rule_warns():
     with pytest.warns(StorageFallbackWarning, match="NAG"):
         update(0, nd.array(ROWS).tostype("row_sparse"), weight)
     assert_allclose(weight.asnumpy(), 1 - 0.19 * ROWS, rtol=1e-5)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_mixed_precision_decays_all_rows(momentum):
+    """MXNet's operators for half precision have no row-sparse form."""
+    start = nd.array(np.arange(1.0, 11).reshape(5, 2), dtype="float16")
+    grads = [nd.array(ROWS, dtype="float16"), nd.array(ROWS, dtype="float16").tostype("row_sparse")]
+    weights = [start.copy(), start.tostype("row_sparse")]
+    for weight, grad in zip(weights, grads, strict=True):
+        made = mx.optimizer.SGD(momentum, multi_precision=True, learning_rate=0.1, wd=0.5)
+        update = mx.optimizer.get_updater(made)
+        if grad.stype == "row_sparse":
+            with pytest.warns(StorageFallbackWarning, match="SGD"):
+                update(0, grad, weight)
+        else:
+            update(0, grad, weight)
+        update(0, grad, weight)
+    assert weights[1].stype == "row_sparse"
+    assert_allclose(weights[1].asnumpy(), weights[0].asnumpy())
+    others = [0, 2, 4]
+    assert np.all(weights[1].asnumpy()[others] < start.asnumpy()[others])
 
 
 def test_update_operators():

@@ -7,8 +7,8 @@ import pytest
 
 import symop as so
 from symop.interop.mxnet import lr_scheduler, optimizer
+from symop.interop.mxnet.arrays import array_of
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import array_of
 
 RATE, DECAY, SCALE, CLIP = 0.1, 0.05, 0.5, 0.4
 

@@ -27,11 +27,11 @@ from symop.interop.mxnet import (
     test_utils,
     visualization,
 )
+from symop.interop.mxnet.arrays import array_of
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.initializer import InitDesc
 from symop.interop.mxnet.module import BucketingModule, Module, SequentialModule
 from symop.interop.mxnet.monitor import Monitor
-from symop.interop.mxnet.ndarray import array_of
 from symop.interop.mxnet.rnn_parameters import parts_of, size_of
 
 DATA = Path(__file__).parent / "data" / "mxnet"

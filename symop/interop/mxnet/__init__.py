@@ -28,14 +28,14 @@ from symop.interop.mxnet import (
     module,
     monitor,
     name,
-    nd,
+    ndarray,
     operator,
     optimizer,
     profiler,
     random,
     rnn,
     runtime,
-    sym,
+    symbol,
     test_utils,
     util,
     visualization,
@@ -45,11 +45,11 @@ from symop.interop.mxnet import initializer as init
 from symop.interop.mxnet import kvstore as kv
 from symop.interop.mxnet import module as mod
 from symop.interop.mxnet import monitor as mon
-from symop.interop.mxnet import nd as ndarray
+from symop.interop.mxnet import ndarray as nd
 from symop.interop.mxnet import ops as _ops  # noqa: F401  # importing it fills the table
 from symop.interop.mxnet import random as rnd
 from symop.interop.mxnet import scopes as attribute
-from symop.interop.mxnet import sym as symbol
+from symop.interop.mxnet import symbol as sym
 from symop.interop.mxnet import symbol_methods as _methods  # noqa: F401  # it defines methods
 from symop.interop.mxnet import visualization as viz
 from symop.interop.mxnet.context import (
@@ -66,8 +66,8 @@ from symop.interop.mxnet.model_files import load_checkpoint, save_checkpoint
 from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.parameters import load_params, save_params, split_params
 from symop.interop.mxnet.scopes import AttrScope
-from symop.interop.mxnet.symbol import load as load_symbol
-from symop.interop.mxnet.symbol import save as save_symbol
+from symop.interop.mxnet.symbols import load as load_symbol
+from symop.interop.mxnet.symbols import save as save_symbol
 from symop.interop.mxnet.util import (
     is_np_array,
     is_np_shape,

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.batches import DataBatch, DataDesc, DataIter
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import CSRNDArray
 from symop.interop.mxnet.sparse_creation import csr_matrix
 from symop.io.files import PathLike

@@ -13,11 +13,11 @@ from registry.types import is_floating
 from symop.eager.array_calls import array_function
 from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet import sparse_calls
+from symop.interop.mxnet.arrays import NDArray, raising
 from symop.interop.mxnet.call_types import Type
 from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.values import sources_are
 from symop.interop.mxnet.origins import remember

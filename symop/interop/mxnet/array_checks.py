@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from symop.interop.mxnet.array_calls import function_of
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.index_checks import require_within
-from symop.interop.mxnet.ndarray import NDArray
 
 _gather_nd, _potrf, _take = map(function_of, ("gather_nd", "_linalg_potrf", "take"))
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from symop.interop.mxnet.array_methods import called
 from symop.interop.mxnet.array_operators import binary
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.contrib_updates import updates, updates_of_several
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.nesting import leaves, like
 from symop.interop.mxnet.zipfian import rand_zipfian_by
 

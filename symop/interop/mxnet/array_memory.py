@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import symop as so
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetValueError
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.views import Index, Viewed
 
 

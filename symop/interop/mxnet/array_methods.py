@@ -13,9 +13,9 @@ from registry.hooks import define
 from symop.eager.ndarray import value_if_known
 from symop.interop.mxnet.array_calls import function_of
 from symop.interop.mxnet.array_checks import take
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetError, MXNetValueError
 from symop.interop.mxnet.fluent import fluent_methods, moved_axes, split_parts
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
 
 Lengths = tuple[int, ...]

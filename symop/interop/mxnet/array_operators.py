@@ -12,10 +12,10 @@ from registry.errors import SymopError
 from registry.hooks import define
 from registry.types import is_floating
 from symop.interop.mxnet.array_calls import function_of
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.base import numeric_types
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.fluent import BINARY, COMPARISONS, NUMBERS_ONLY
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.origins import remember
 from symop.interop.mxnet.sparse_arrays import assign

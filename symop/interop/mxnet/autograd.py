@@ -25,11 +25,11 @@ from symop.autograd import (
     set_training,
     train_mode,
 )
+from symop.interop.mxnet.arrays import NDArray, raising
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.origins import Variable, entry_of
 from symop.interop.mxnet.sparse_arrays import wrapped
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 from symop.interop.mxnet.whole_gradients import attach, differentiable, is_whole, write_given
 
 __all__ = [

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from symop import random
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.classes import Classes
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 
 
 class InitDesc(str):

@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray, array_of, hold_together
 from symop.interop.mxnet.classes import Classes
 from symop.interop.mxnet.context import Context
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of, hold_together
 from symop.interop.mxnet.row_steps import run, stepped
 from symop.interop.mxnet.sparse_arrays import zeros_stored
 from symop.interop.mxnet.storage import warn_fallback
@@ -415,6 +415,8 @@ class Formula(Optimizer):
         kind = self.on_rows
         if kind == "stored":
             kind = "rows" if weight.stype == "row_sparse" else ""
+        if self.master_last and self.is_mixed(weight.dtype):
+            kind = ""  # MXNet's mp_sgd_update and mp_sgd_mom_update are dense
         if not kind or grad.stype == "csr" or (weight.is_sparse and not grad.is_sparse):
             stypes = [one.stype for one in (weight, grad, *states)]
             warn_fallback(f"{type(self).__name__}.update", stypes, weight.stype, level=6)

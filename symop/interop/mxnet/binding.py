@@ -4,13 +4,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from symop.interop.mxnet.arrays import NDArray, array_named, zeros_of
 from symop.interop.mxnet.calls import as_shape
 from symop.interop.mxnet.context import Context, as_context, existing
 from symop.interop.mxnet.errors import MXNetError, near
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, Node, argument_names, state_names
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import NDArray, array_named, zeros_of
 from symop.interop.mxnet.sparse_arrays import zeros_stored
 from symop.interop.mxnet.storage import DEFAULT
 from symop.interop.mxnet.storage_inference import StorageTypes

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import symop as so
+from symop.interop.mxnet.arrays import NDArray, raising
 from symop.interop.mxnet.call_types import run_graph
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import topological
-from symop.interop.mxnet.ndarray import NDArray, raising
 
 
 class CachedOp:

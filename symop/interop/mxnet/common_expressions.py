@@ -6,7 +6,7 @@ from registry.hooks import define
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.operators import find
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 _DRAWS = ("Dropout", "RNN", "_random_", "_sample_", "_shuffle", "sample_")
 """The beginnings of the names of operators that draw random numbers."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.arrays import NDArray
 
 Tolerance = float | Mapping[Any, float] | None
 _RTOL = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-5}

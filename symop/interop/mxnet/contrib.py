@@ -1,8 +1,8 @@
 """``mx.contrib``: old names of ``mx.nd.contrib``, ``mx.sym.contrib`` and ``mx.autograd``."""
 
 from symop.interop.mxnet import contrib_autograd as autograd
-from symop.interop.mxnet import nd as _nd
-from symop.interop.mxnet import sym as _sym
+from symop.interop.mxnet import ndarray as _nd
+from symop.interop.mxnet import symbol as _sym
 
 __all__ = ["autograd", "nd", "ndarray", "sym", "symbol"]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symop.interop.mxnet import autograd
+from symop.interop.mxnet.arrays import NDArray, zeros_of
 from symop.interop.mxnet.autograd import mark_variables
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, zeros_of
 
 __all__ = [
     "NDArray",

@@ -24,9 +24,9 @@ from registry.table import find, register
 from registry.var import Var
 from symop.eager.segments import State as Recording
 from symop.eager.segments import local
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.context import Context, cpu, placed
 from symop.interop.mxnet.custom_props import Arguments, CustomOp, Form, Types, called, form_of
-from symop.interop.mxnet.ndarray import NDArray
 
 Places = tuple[int, ...]
 _like: Any = jax.ShapeDtypeStruct

@@ -29,6 +29,7 @@ import symop as so
 from registry.types import is_inexact
 from registry.values import SelectedRows
 from symop.interop.mxnet import call_types
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.custom_kernels import (
     FORWARD,
     NO_DERIVATIVE,
@@ -50,7 +51,6 @@ from symop.interop.mxnet.custom_props import (
     version_of,
 )
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import TABLE, StateName, operator
 from symop.interop.mxnet.ops.values import made
 from symop.interop.mxnet.partial_dtypes import Dtypes

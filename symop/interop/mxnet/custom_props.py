@@ -10,8 +10,8 @@ import numpy as np
 from registry.caches import memoized
 from registry.shapes import canonical
 from registry.types import DType, Shape
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetError, near
-from symop.interop.mxnet.ndarray import NDArray
 
 Arrays = list[NDArray]
 Arguments = tuple[tuple[str, str], ...]

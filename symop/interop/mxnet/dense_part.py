@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from registry.types import is_inexact
+from symop.interop.mxnet.arrays import NDArray, zeros_of
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.context import Context
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, Node, topological
-from symop.interop.mxnet.ndarray import NDArray, zeros_of
 from symop.interop.mxnet.sparse_calls import LOOKUPS
 from symop.interop.mxnet.storage import DEFAULT, chosen
 from symop.interop.mxnet.storage_inference import StorageTypes

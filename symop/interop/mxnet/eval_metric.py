@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.classes import Classes
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 
 Names = Sequence[str] | None
 Arrays = Sequence[Any] | NDArray

@@ -11,6 +11,15 @@ import numpy as np
 
 from registry.types import is_inexact
 from symop.interop.mxnet.array_memory import resized
+from symop.interop.mxnet.arrays import (
+    NDArray,
+    array_named,
+    array_of,
+    filled,
+    hold_together,
+    raising,
+    zeros_of,
+)
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.calling_back import awaited, calls_back
 from symop.interop.mxnet.calls import as_shape
@@ -20,15 +29,6 @@ from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.graph import Entry
 from symop.interop.mxnet.index_checks import check_of
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import (
-    NDArray,
-    array_named,
-    array_of,
-    filled,
-    hold_together,
-    raising,
-    zeros_of,
-)
 from symop.interop.mxnet.sparse_arrays import assign, zeros_stored
 from symop.interop.mxnet.translating import translated
 from symop.interop.mxnet.watching import Monitor, Values, watch_gradients, watched_values

@@ -8,6 +8,7 @@ import numpy as np
 
 from symop.interop.mxnet import metric as metrics
 from symop.interop.mxnet.array_batches import NDArrayIter
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.batches import DataDesc, DataIter, ResizeIter
 from symop.interop.mxnet.context import Context
 from symop.interop.mxnet.errors import MXNetError
@@ -22,8 +23,7 @@ from symop.interop.mxnet.module.bucketing_module import BucketingModule
 from symop.interop.mxnet.module.module import Module
 from symop.interop.mxnet.module.module_interface import INITIALIZER, described
 from symop.interop.mxnet.monitor import Monitor
-from symop.interop.mxnet.ndarray import NDArray
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 Callbacks = Any
 

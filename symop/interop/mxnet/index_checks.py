@@ -6,10 +6,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetIndexError
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.translating import as_function
 
 Check = Callable[[Mapping[str, Any]], None]

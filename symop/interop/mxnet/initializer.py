@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.base_initializer import (
     InitDesc,
     Initializer,
@@ -17,7 +18,6 @@ from symop.interop.mxnet.base_initializer import (
     register,
 )
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.parameters import load_params
 from symop.interop.mxnet.rnn_parameters import parts_of
 

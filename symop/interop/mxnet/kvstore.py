@@ -9,10 +9,10 @@ import jax
 import numpy as np
 
 import symop as so
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.base_optimizer import Optimizer
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.kvstore_base import KVStoreBase, TestStore
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, assign, rows_named
 from symop.interop.mxnet.storage import ROW_SPARSE
 from symop.interop.mxnet.updater import Updater, get_updater

@@ -3,7 +3,7 @@
 import warnings
 from typing import Any, ClassVar, TypeVar
 
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.arrays import NDArray
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import symop as so
 from symop.interop.mxnet.array_methods import called
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.base_optimizer import (
     Formula,
     Found,
@@ -15,7 +16,6 @@ from symop.interop.mxnet.base_optimizer import (
     Optimizer,
     register,
 )
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.ops.optimizers import sgd_mom_update, sgd_update
 from symop.interop.mxnet.ops.several_weights import multi_lars, multi_sum_sq
 

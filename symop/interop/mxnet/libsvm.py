@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from registry.errors import FormatError
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.batches import DataBatch, DataDesc, DataIter
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import CSRNDArray
 from symop.interop.mxnet.sparse_parts import csr_from
 from symop.io.files import PathLike, read_bounded

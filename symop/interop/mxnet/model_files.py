@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from registry.values import SelectedRows
-from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.parameters import load_params as read_params
 from symop.interop.mxnet.parameters import save_params as write_params
 from symop.interop.mxnet.parameters import split_params
 from symop.interop.mxnet.sparse import CSRArray
 from symop.interop.mxnet.sparse_arrays import BaseSparseNDArray
 from symop.interop.mxnet.sparse_creation import csr_of, row_sparse_of
-from symop.interop.mxnet.symbol import Symbol, load
+from symop.interop.mxnet.symbols import Symbol, load
 
 Params = dict[str, NDArray]
 

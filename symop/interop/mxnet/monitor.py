@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.executor import Executor
-from symop.interop.mxnet.ndarray import NDArray, array_of
 
 Entry = tuple[int, str, str]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import symop as so
 from symop import random
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.base_optimizer import Formula, Found, How, Index, Numbers, register
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.ops.optimizers import scaled
 
 _HALF_WORD = 2**16

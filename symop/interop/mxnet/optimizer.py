@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from symop.interop.mxnet import optimizer_contrib as contrib
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.base_optimizer import (
     Formula,
     Found,
@@ -16,7 +17,6 @@ from symop.interop.mxnet.base_optimizer import (
 )
 from symop.interop.mxnet.large_batch_optimizers import LARS, LBSGD
 from symop.interop.mxnet.moment_optimizers import FTML, LAMB, Adam, Adamax, Nadam
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.noisy_optimizers import DCASGD, SGLD
 from symop.interop.mxnet.ops.optimizers import (
     nag_mom_update,

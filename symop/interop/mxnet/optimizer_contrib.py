@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.base_optimizer import Formula, Found, How, Index, Numbers, register
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ops.adaptive_optimizers import group_adagrad_update
 from symop.interop.mxnet.sparse_arrays import zeros_stored
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.custom_operator import register
 from symop.interop.mxnet.custom_props import Arrays, CustomOp, CustomOpProp
-from symop.interop.mxnet.ndarray import NDArray, array_of
-from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.symbol_operators import called
+from symop.interop.mxnet.symbols import Symbol
 
 __all__ = ["NDArrayOp", "NumpyOp", "PythonOp"]
 _numbers = itertools.count()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet import nd
+from symop.interop.mxnet import ndarray as nd
 
 
 def seed(seed_state: int, ctx: Any = "all") -> None:

@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from symop.interop.mxnet import nd
+from symop.interop.mxnet import ndarray as nd
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.context import Context, current_context
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 
 T = TypeVar("T")
 Shape = Sequence[int]

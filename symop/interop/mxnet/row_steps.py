@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from registry.caches import memoized
 from registry.values import SelectedRows
 from symop.eager.recording import flush
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, set_value
 from symop.interop.mxnet.taking import taken
 from symop.runtime.donation import DonatingStep, set_together

@@ -3,8 +3,8 @@
 from typing import Any
 
 import symop as so
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.base_optimizer import Formula, Found, How, Index, Numbers, register
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ops.adaptive_optimizers import (
     adagrad_update,
     ftrl_update,

@@ -18,9 +18,9 @@ from registry.hooks import define
 from registry.types import DType, VarKind
 from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
+from symop.interop.mxnet.arrays import NDArray, on_device_of, raising
 from symop.interop.mxnet.context import Context, context_of, placed
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, on_device_of, raising
 from symop.interop.mxnet.sparse import CSRArray
 from symop.interop.mxnet.sparse_parts import (
     Csr,

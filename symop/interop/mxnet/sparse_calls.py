@@ -5,9 +5,9 @@ from typing import Any
 
 import symop as so
 from symop.interop.mxnet import sparse_ops as _rules  # noqa: F401  # importing it fills the table
+from symop.interop.mxnet.arrays import NDArray, raising
 from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator
 from symop.interop.mxnet.ops.values import sources_are
 from symop.interop.mxnet.origins import remember

@@ -9,8 +9,8 @@ from registry.hooks import define
 from registry.types import is_integer
 from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.sparse import CSRArray, merged_rows
 from symop.interop.mxnet.sparse_arrays import (
     BaseSparseNDArray,

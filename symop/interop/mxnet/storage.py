@@ -183,10 +183,10 @@ def warn_fallback(what: str, stypes: Stypes, output: str = DEFAULT, level: int =
         warnings.warn(text, StorageFallbackWarning, stacklevel=level)
 
 
-def warn_if_dense(gradient: Any) -> None:
-    """Warns if a gradient in a row-sparse array is dense: updates then change all rows."""
+def warn_if_dense(gradient: Any, stype: str) -> None:
+    """Warns if a gradient in a sparse array is dense: updates then change all entries."""
     if gradient.type.kind is not VarKind.SELECTED_ROWS:
-        warn_fallback("the gradient of an array", [DEFAULT], ROW_SPARSE, level=4)
+        warn_fallback("the gradient of an array", [DEFAULT], stype, level=4)
 
 
 def forget_warnings() -> None:

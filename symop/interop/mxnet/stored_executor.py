@@ -14,6 +14,7 @@ from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
 from symop.graph.nodes import VARIABLE
 from symop.graph.nodes import topological as below
+from symop.interop.mxnet.arrays import NDArray, array_named
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.call_types import bodies_of
 from symop.interop.mxnet.context import Context, context_of, current_context
@@ -28,7 +29,6 @@ from symop.interop.mxnet.executor import (
 )
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import NDArray, array_named
 from symop.interop.mxnet.partial_shapes import is_known
 from symop.interop.mxnet.sparse_arrays import (
     CSRNDArray,

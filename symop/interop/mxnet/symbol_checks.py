@@ -8,12 +8,12 @@ import jax
 import numpy as np
 
 from registry.types import is_floating
-from symop.interop.mxnet import sym as symbols
+from symop.interop.mxnet import symbol as symbols
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.comparisons import Tolerance, assert_almost_equal, get_tols, plain
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import Executor
-from symop.interop.mxnet.ndarray import NDArray, array_of
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 Location = Mapping[str, Any] | Sequence[Any]
 _WAY = "__random_proj"

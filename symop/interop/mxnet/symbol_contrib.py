@@ -14,9 +14,9 @@ from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.nesting import leaves, like
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.scopes import AttrScope, current_attributes, current_names
-from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.symbol_making import var
 from symop.interop.mxnet.symbol_operators import called
+from symop.interop.mxnet.symbols import Symbol
 
 Function = Callable[..., Any]
 _MARK = "__subgraph_name__"

@@ -12,8 +12,8 @@ from symop.interop.mxnet.graph import Entry, Node, describe_initial
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.scopes import current_attributes, current_names
 from symop.interop.mxnet.storage import NUMBERS, require_stype
-from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.symbol_json import HIDDEN
+from symop.interop.mxnet.symbols import Symbol
 
 
 def var(

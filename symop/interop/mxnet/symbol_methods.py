@@ -9,7 +9,7 @@ from typing import Any
 from registry.hooks import define
 from symop.interop.mxnet.describing import described
 from symop.interop.mxnet.errors import MXNetError, NotImplementedForSymbol, near
-from symop.interop.mxnet.symbol import ARRAYS_ONLY, Symbol
+from symop.interop.mxnet.symbols import ARRAYS_ONLY, Symbol
 
 _BACKENDS = ("default", "default_v2", "MKLDNN", "MKLDNN_QUANTIZE", "ONEDNN", "TensorRT")
 """The backends of MXNet 1.x builds."""

@@ -13,8 +13,8 @@ from symop.interop.mxnet.fluent import (
     fluent_methods,
     split_parts,
 )
-from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.symbol_making import function_of
+from symop.interop.mxnet.symbols import Symbol
 
 
 @memoized(1024)

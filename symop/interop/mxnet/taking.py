@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from symop.eager.recording import flush
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.arrays import NDArray
 
 
 class _Holder:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from symop.interop.mxnet import nd
+from symop.interop.mxnet import ndarray as nd
 from symop.interop.mxnet.batches import DataBatch, DataIter
 from symop.interop.mxnet.comparisons import (
     almost_equal,

@@ -7,9 +7,9 @@ import numpy as np
 
 from registry.errors import FormatError
 from registry.operator.attributes import dtype_named
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.base_optimizer import Formula, Index, Optimizer
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
 from symop.interop.mxnet.storage import DEFAULT, ROW_SPARSE
 from symop.io.files import PathLike, read_bounded

@@ -16,7 +16,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, state_ids, topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.partial_shapes import is_known
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 from symop.io.files import PathLike, write_atomically
 
 Shapes = Mapping[str, Sequence[int]]

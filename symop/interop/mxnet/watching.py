@@ -9,9 +9,9 @@ from typing import Any
 import jax.numpy as jnp
 
 import symop as so
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.call_types import bodies_of
 from symop.interop.mxnet.graph import Entry, Node, topological
-from symop.interop.mxnet.ndarray import NDArray
 
 Monitor = Callable[[str, NDArray], None]
 Values = dict[tuple[int, int], Any]

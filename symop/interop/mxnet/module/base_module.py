@@ -7,12 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from symop.interop.mxnet import metric as metrics
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.batches import DataBatch, DataIter
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.model_files import BatchEndParam, load_arrays, save_arrays
 from symop.interop.mxnet.module.module_interface import INITIALIZER, RATE, ModuleInterface, Params
 from symop.interop.mxnet.monitor import Monitor
-from symop.interop.mxnet.ndarray import NDArray, array_of
 
 Callbacks = Any
 """A function or a list of functions."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.binding import places_of, zeros_at
 from symop.interop.mxnet.call_types import Type
@@ -14,10 +15,9 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import state_ids
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.storage_inference import StorageTypes
 from symop.interop.mxnet.stored_executor import executor_of
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 Arrays = dict[str, NDArray]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError, MXNetValueError
 from symop.interop.mxnet.executor import Executor
@@ -20,9 +21,8 @@ from symop.interop.mxnet.module.module_interface import (
     Params,
     described,
 )
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import assign
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 InputType = tuple[str, tuple[int, ...], Any]
 """Name, shape and dtype of data or of a label."""

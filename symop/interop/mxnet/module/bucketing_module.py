@@ -22,7 +22,7 @@ from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.parameters import load_params as read_params
 from symop.interop.mxnet.parameters import save_params as write_params
 from symop.interop.mxnet.scopes import NameManager
-from symop.interop.mxnet.symbol import Symbol, load
+from symop.interop.mxnet.symbols import Symbol, load
 
 Generated = tuple[Symbol, Sequence[str] | None, Sequence[str] | None]
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from symop.interop.mxnet import base_optimizer as optimizers
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.kvstore import KVStore
@@ -19,10 +20,9 @@ from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, fitt
 from symop.interop.mxnet.module.module_interface import RATE, Descs, Held, ModuleInterface
 from symop.interop.mxnet.module.training_step import TrainingStep
 from symop.interop.mxnet.monitor import Monitor
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray
 from symop.interop.mxnet.stored_executor import StoredExecutor
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 from symop.interop.mxnet.updater import Updater, get_updater, is_formula
 from symop.io.files import write_atomically
 

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.initializer import Uniform
 from symop.interop.mxnet.monitor import Monitor
-from symop.interop.mxnet.ndarray import NDArray
 
 Params = Mapping[str, Any]
 Held = tuple[dict[str, NDArray], dict[str, NDArray]]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.module.base_module import BaseModule
 from symop.interop.mxnet.module.module_interface import (
@@ -18,7 +19,6 @@ from symop.interop.mxnet.module.module_interface import (
     described,
 )
 from symop.interop.mxnet.monitor import Monitor
-from symop.interop.mxnet.ndarray import NDArray, array_of
 
 Slope = Callable[[NDArray, NDArray], Any]
 

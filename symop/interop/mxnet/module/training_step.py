@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import symop as so
 from symop import random
 from symop.graph.nodes import topological
+from symop.interop.mxnet.arrays import NDArray, hold_together
 from symop.interop.mxnet.base_optimizer import Formula, told
 from symop.interop.mxnet.calling_back import awaited
 from symop.interop.mxnet.executor import Executor
-from symop.interop.mxnet.ndarray import NDArray, hold_together
 from symop.interop.mxnet.taking import taken
 from symop.interop.mxnet.updater import Updater
 from symop.runtime.donation import DonatingStep

@@ -5,12 +5,12 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from symop.interop.mxnet import sym
+from symop.interop.mxnet import symbol as sym
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.initializer import LSTMBias
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.rnn_parameters import GATES
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 Params = dict[str, NDArray]
 States = list[Symbol]

@@ -6,7 +6,7 @@ from typing import Any
 from symop.interop.mxnet.callback import AfterEpoch, every
 from symop.interop.mxnet.model_files import Params, load_checkpoint, save_checkpoint
 from symop.interop.mxnet.rnn.cells import BaseRNNCell
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 Cells = BaseRNNCell | Sequence[BaseRNNCell]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from symop.interop.mxnet import sym
+from symop.interop.mxnet import symbol as sym
+from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.initializer import FusedRNN
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.rnn.cells import (
     BaseRNNCell,
     GRUCell,
@@ -25,7 +25,7 @@ from symop.interop.mxnet.rnn.cells import (
 )
 from symop.interop.mxnet.rnn.modifier_cells import DropoutCell
 from symop.interop.mxnet.rnn_parameters import gates_of, parts_of, size_of
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 
 class SequentialRNNCell(BaseRNNCell):

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from symop.interop.mxnet import sym
+from symop.interop.mxnet import symbol as sym
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.rnn.cells import BaseRNNCell, RNNParams, States
 from symop.interop.mxnet.rnn_parameters import GATES
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 Pair = tuple[int, int]
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from symop.interop.mxnet import sym
+from symop.interop.mxnet import symbol as sym
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.rnn.cells import (
     BaseRNNCell,
     Params,
@@ -15,7 +15,7 @@ from symop.interop.mxnet.rnn.cells import (
     as_steps,
     merged,
 )
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbols import Symbol
 
 
 class DropoutCell(BaseRNNCell):

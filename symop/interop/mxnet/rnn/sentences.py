@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from symop.interop.mxnet.arrays import array_of
 from symop.interop.mxnet.batches import DataBatch, DataDesc, DataIter
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import array_of
 
 
 def encode_sentences(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import symop as so
 from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import (
     BaseSparseNDArray,
@@ -108,7 +108,7 @@ def _flat(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
 
 
 def _steep(name: str, x: RowSparseNDArray, **attributes: Any) -> NDArray:
-    """A function of the stored rows whose gradient is dense."""
+    """A function of the stored rows; its gradient, and so a recorded call, is dense."""
     if not is_recorded(x):
         return of_rows(name, x, **attributes)
     whole = applied(name, x.dense(), attributes)

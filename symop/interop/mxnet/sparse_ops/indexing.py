@@ -8,8 +8,8 @@ import numpy as np
 
 import symop as so
 from symop.eager.ndarray import array_of as eager
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray, as_stored
 from symop.interop.mxnet.sparse_ops.elementwise import is_recorded

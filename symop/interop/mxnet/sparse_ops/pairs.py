@@ -10,8 +10,8 @@ import numpy as np
 import symop as so
 from registry.values import SelectedRows
 from symop.eager.ndarray import array_of as eager
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import (
     CSRNDArray,

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 import symop as so
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.sparse_arrays import (
     BaseSparseNDArray,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.row_steps import compiled, stepped
 from symop.interop.mxnet.sparse_arrays import as_stored
