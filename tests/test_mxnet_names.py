@@ -12,6 +12,7 @@ import pytest
 
 import symop as so
 import symop.interop.mxnet as mx
+from symop.interop.mxnet.executor import Executor
 
 # Metrics ---------------------------------------------------------------------------------------
 
@@ -212,6 +213,54 @@ def test_integers_that_are_used_otherwise_pass_nothing():
     executor.forward(is_train=True)
     executor.backward([mx.nd.ones((1,))])
     assert executor.grad_dict["x"].asscalar() == 0.0
+
+
+NUMBERS = np.array([[0.2, 0.7, 1.3], [3.6, 5.1, 9.9]])
+
+
+@pytest.mark.parametrize("source", ["int32", "uint8", "float32", "float16"])
+@pytest.mark.parametrize("target", ["int32", "int8", "float32", "float16"])
+def test_the_gradient_of_a_cast_is_the_head_gradient_in_the_other_dtype(source, target):
+    y = mx.sym.Cast(mx.sym.var("x", dtype=source), dtype=target)
+    executor = y.simple_bind(mx.cpu(), x=NUMBERS.shape)
+    executor.arg_dict["x"][:] = NUMBERS
+    (found,) = executor.forward(is_train=True)
+    np.testing.assert_array_equal(found.asnumpy(), NUMBERS.astype(source).astype(target))
+    executor.backward(mx.nd.array(NUMBERS, dtype=target))
+    gradient = executor.grad_dict["x"]
+    assert gradient.dtype == np.dtype(source)
+    assert (list(executor.arg_dict), len(executor.outputs)) == (["x"], 1)
+    np.testing.assert_array_equal(gradient.asnumpy(), NUMBERS.astype(target).astype(source))
+
+
+@pytest.mark.parametrize(("request_", "expected"), [("write", [8, 4]), ("add", [16, 8])])
+def test_gradients_of_integers_inside_of_a_graph(request_, expected):
+    """An integer argument that is cast twice, and an integer output beside one of floats."""
+    x, w = mx.sym.var("x", dtype="int32"), mx.sym.var("w")
+    product = mx.sym.Cast(mx.sym.Cast(x, dtype="int64"), dtype="float32") * w
+    both = mx.sym.Group([mx.sym.Cast(product, dtype="int32"), product, x])
+    executor = both.simple_bind(mx.cpu(), grad_req=request_, x=(2,), w=(2,))
+    executor.arg_dict["x"][:], executor.arg_dict["w"][:] = [3, 5], [2.0, 0.5]
+    for _ in range(2):
+        found = [one.asnumpy().tolist() for one in executor.forward(is_train=True)]
+        executor.backward([mx.nd.array(one) for one in ([1, 2], [2.0, 4.0], [2, 1])])
+    assert found == [[6, 2], [6.0, 2.5], [3, 5]]
+    assert executor.grad_dict["x"].asnumpy().tolist() == expected
+    slopes = np.array([9.0, 30.0]) * (2 if request_ == "add" else 1)
+    np.testing.assert_allclose(executor.grad_dict["w"].asnumpy(), slopes)
+    with pytest.raises(mx.MXNetError, match=r"out_grads must be given for 'cast\d+_output'"):
+        executor.backward([None, mx.nd.array([1, 1]), mx.nd.array([1, 1])])
+    with pytest.raises(mx.MXNetError, match="shape"):
+        executor.backward([mx.nd.ones((3,)), mx.nd.ones((2,)), mx.nd.ones((2,))])
+
+
+def test_integers_of_which_nothing_is_cast_have_zero_gradients():
+    total = mx.sym.var("x", dtype="int32") + mx.sym.var("y", dtype="int32")
+    executor = total.simple_bind(mx.cpu(), x=(2,), y=(2,))
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2,), dtype="int32"))
+    assert type(executor) is Executor
+    assert executor.grad_dict["x"].asnumpy().tolist() == [0, 0]
 
 
 # Draws -----------------------------------------------------------------------------------------

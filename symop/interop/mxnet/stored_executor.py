@@ -29,6 +29,7 @@ from symop.interop.mxnet.executor import (
 )
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.inferring import Inference
+from symop.interop.mxnet.integer_gradients import CastingExecutor, casts_integers
 from symop.interop.mxnet.partial_shapes import is_known
 from symop.interop.mxnet.sparse_arrays import (
     CSRNDArray,
@@ -65,6 +66,8 @@ def executor_of(
     told = {name: one.stype for name, one in arrays.items()}
     sparse = any(one.is_sparse for one in every) or not StorageTypes(heads, told).is_dense
     kind = StoredExecutor if sparse else Executor
+    if not sparse and casts_integers(heads, arguments, requests):
+        kind = CastingExecutor
     return kind(heads, arguments, gradients, requests, states, ctx)
 
 

@@ -224,8 +224,8 @@ _NARROW = ("float32", "float16", "bfloat16")
     "Cast",
     "cast",
     shapes=same,
-    note="on arrays, no gradient passes through integers; in a symbol, it is cast to them, as in "
-    "MXNet, if they are cast back at once",
+    note="in a symbol, the gradient is cast to integers, as in MXNet, if these are an argument, an "
+    "output, or cast back at once; it does not pass through other operators of integers",
 )
 def cast(data: Any, *, dtype: Dtype) -> Any:
     """``data`` cast to another dtype."""
