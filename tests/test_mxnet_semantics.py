@@ -389,14 +389,15 @@ def off_by(wrong, right):
 
 
 def gradient_of(function, x, head):
-    given = nd.array(x)
+    given = nd.array(x, dtype=x.dtype)
     given.attach_grad()
     with mx.autograd.record():
         out = function(given)
-    out.backward(nd.array(head))
+    out.backward(nd.array(head, dtype=head.dtype))
     return given.grad.asnumpy()
 
 
+@pytest.mark.usefixtures("x64")
 class TestFiguresOfThePage:
     """What the page on MXNet says of gradients that MXNet computes wrongly."""
 
@@ -406,7 +407,7 @@ class TestFiguresOfThePage:
         p = np.exp(self.X) / np.exp(self.X).sum(-1, keepdims=True)
         right = p * (self.HEAD - (self.HEAD * p).sum(-1, keepdims=True))
         found = gradient_of(lambda x: nd.SoftmaxActivation(x, mode="instance"), self.X, self.HEAD)
-        assert off_by(found, right) < 1e-6
+        assert off_by(found, right) < 1e-10
         along_the_second = p * (self.HEAD - (self.HEAD * p).sum(1, keepdims=True))
         assert off_by(along_the_second, right) == pytest.approx(0.62, abs=0.005)
 
@@ -414,10 +415,30 @@ class TestFiguresOfThePage:
         slopes = np.array([0.25, -0.5, -1.5])
         by_axis = slopes[:, None]
         right = self.HEAD * np.where(self.X > 0, 1, by_axis)
-        found = gradient_of(
-            lambda x: nd.LeakyReLU(x, nd.array(slopes), act_type="prelu"), self.X, self.HEAD
-        )
-        assert off_by(found, right) < 1e-6
+        given = nd.array(slopes, dtype="float64")
+        found = gradient_of(lambda x: nd.LeakyReLU(x, given, act_type="prelu"), self.X, self.HEAD)
+        assert off_by(found, right) < 1e-10
         out = np.where(self.X > 0, self.X, by_axis * self.X)
         by_result = self.HEAD * np.where(out > 0, 1, by_axis)
         assert off_by(by_result, right) == pytest.approx(1.67, abs=0.005)
+
+    def test_the_gradient_of_batch_normalization_is_that_of_its_formula(self):
+        """Of the mean and the variance, too, which depend on each entry."""
+        gamma, eps, axes = np.array([0.5, -2.0, 3.0]), 1e-3, (0, 2)
+        mean, var = self.X.mean(axes, keepdims=True), self.X.var(axes, keepdims=True)
+        normal = (self.X - mean) / np.sqrt(var + eps)
+        along = self.HEAD * gamma[:, None]
+        centred = along - along.mean(axes, keepdims=True)
+        right = centred - normal * (along * normal).mean(axes, keepdims=True)
+        found = gradient_of(
+            lambda x: nd.BatchNorm(
+                x,
+                *(nd.array(one, dtype="float64") for one in (gamma, 0 * gamma)),
+                *(nd.array(one, dtype="float64") for one in (0 * gamma, gamma)),
+                eps=eps,
+                fix_gamma=False,
+            ),
+            self.X,
+            self.HEAD,
+        )
+        assert off_by(found, right / np.sqrt(var + eps)) < 1e-10
