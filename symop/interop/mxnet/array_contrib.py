@@ -9,7 +9,7 @@ from symop.interop.mxnet.array_methods import called
 from symop.interop.mxnet.array_operators import binary
 from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.contrib_updates import updates, updates_of_several
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetValueError
 from symop.interop.mxnet.nesting import leaves, like
 from symop.interop.mxnet.zipfian import rand_zipfian_by
 
@@ -59,7 +59,7 @@ def while_loop(
         MXNetError: ``max_iterations`` is missing, or the number of variables changes.
     """
     if max_iterations is None:
-        raise MXNetError("while_loop: max_iterations must be given, got none")
+        raise MXNetValueError("while_loop: max_iterations must be given, got none")
     limit = int(max_iterations)
     single = isinstance(loop_vars, NDArray)
     state = [loop_vars] if single else list(loop_vars)
@@ -68,7 +68,7 @@ def while_loop(
         found, following = func(*state)
         follow = [following] if isinstance(following, NDArray) else list(following or ())
         if len(follow) != len(state):
-            raise MXNetError(
+            raise MXNetValueError(
                 f"while_loop: there must be {len(state)} variables as before, got {len(follow)}"
             )
         outputs.append([] if found is None else found)

@@ -21,6 +21,10 @@ class MXNetValueError(MXNetError, ValueError):
     """An argument for which MXNet raises ValueError."""
 
 
+class MXNetAssertionError(MXNetError, AssertionError):
+    """A body of control flow for which MXNet raises AssertionError."""
+
+
 class NotImplementedForSymbol(MXNetError, NotImplementedError):  # noqa: N818  # MXNet's name
     """Raised for methods of arrays that symbols do not support, such as ``asnumpy``.
 

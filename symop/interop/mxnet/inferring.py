@@ -8,6 +8,7 @@ import numpy as np
 from registry.shapes import canonical
 from registry.types import DType, as_dtype
 from symop.interop.mxnet.attributes import DTYPES, read
+from symop.interop.mxnet.body_shapes import ShapeOf, fill_bodies
 from symop.interop.mxnet.call_types import Type, outputs_of
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, topological
@@ -138,6 +139,8 @@ class Inference:
         before = [*given, *found]
         try:
             node.operator.fill(given, found, node.values)
+            if node.subgraphs:
+                fill_bodies(node, given, found, _shapes_inside)
             if all(map(is_known, given)):
                 self._run_forward(node, given, found)
         except MXNetError as error:
@@ -218,6 +221,10 @@ class Inference:
         self._told.add(id(node))
         self._enter_dtypes(node, given, [given[0] if one is None else one for one in found])
         return True
+
+
+def _shapes_inside(heads: Sequence[Entry], shapes: Mapping[str, Partial]) -> ShapeOf:
+    return Inference(heads, shapes, partial=True).shape
 
 
 def _at(node: Node, error: MXNetError) -> MXNetError:

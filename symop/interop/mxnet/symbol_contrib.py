@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from symop.interop.mxnet.attributes import written
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetAssertionError, MXNetError, MXNetValueError
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.nesting import leaves, like
 from symop.interop.mxnet.operators import find
@@ -143,10 +143,10 @@ def foreach(body: Function, data: Any, init_states: Any, name: str = "foreach") 
     graph = _graph(name, body, like(data, [*slices]), like(init_states, [*states]))
     outputs, following = graph.found
     if len(leaves(following)) != len(states):
-        raise MXNetError(f"foreach: there must be {len(states)} states, got {following}")
+        raise MXNetAssertionError(f"foreach: there must be {len(states)} states, got {following}")
     data_at, state_at = graph.places(slices), graph.places(states)
     if None in (*data_at, *state_at):
-        raise MXNetError("foreach: the body must use all data and all states that it gets")
+        raise MXNetAssertionError("foreach: the body must use all data and all states that it gets")
     rest = [i for i in range(len(graph.reads)) if i not in (*data_at, *state_at)]
     given = [one.heads[0] for one in leaves([data, init_states])]
     made = _outputs(
@@ -202,7 +202,7 @@ def while_loop(
         MXNetError: ``max_iterations`` is missing, a variable is unused, or their number changes.
     """
     if max_iterations is None:
-        raise MXNetError("while_loop: max_iterations must be given, got none")
+        raise MXNetValueError("while_loop: max_iterations must be given, got none")
     first = _singles(loop_vars)
     own = _own_variables("variable", first)
     given = like(first, [*own])
@@ -216,7 +216,7 @@ def while_loop(
     outputs, following = body.found
     at = body.places(own)
     if len(leaves(following)) != len(own) or None in at:
-        raise MXNetError(f"while_loop: func must use and return {len(own)} variables")
+        raise MXNetValueError(f"while_loop: func must use and return {len(own)} variables")
     inputs = _Inputs(own, leaves(first))
     made = _outputs(
         "_while_loop",
@@ -241,7 +241,7 @@ def cond(pred: Symbol, then_func: Function, else_func: Function, name: str = "co
     question = _graph(f"{name}_pred", lambda: pred)
     then, otherwise = _graph(f"{name}_then", then_func), _graph(f"{name}_else", else_func)
     if len(then.heads) != len(otherwise.heads):
-        raise MXNetError(
+        raise MXNetValueError(
             f"cond: both functions must give as many outputs, got {len(then.heads)} and "
             f"{len(otherwise.heads)}"
         )
