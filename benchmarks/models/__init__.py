@@ -85,7 +85,7 @@ def figures_of(pair: Pair, *, quick: bool, with_torch: bool) -> dict[str, Figure
     """The figures of one model, by kind."""
     sides, seconds = Sides(pair), 1.0 if quick else SECONDS
     runs = sides.runs()
-    check(*runs, sides.near(), 5 if quick else STEPS)
+    check(*runs, sides.near(runs[1]), 5 if quick else STEPS)
     compiling, memory = compilation(pair, sides, 1 if quick else COMPILATIONS)
     our_lines, *other_lines = pair.lines
     found = {

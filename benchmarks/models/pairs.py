@@ -178,11 +178,11 @@ class Sides:
     def _prompts(self) -> np.ndarray:
         return np.array(self.batches[0]["tokens"])[:, :8]
 
-    def near(self) -> "Running":
-        """Returns flax's steps from parameters that are rounded differently."""
+    def near(self, running: "Running") -> "Running":
+        """Returns flax's steps ``running`` from parameters that are rounded differently."""
         variables, opt_state = self.states()[1]
         start = {**variables, "params": _rounded(variables["params"])}, opt_state
-        return Running(self.make_step(), start, self.batches, lambda value: value)
+        return running.restarted(start)
 
 
 def check(
