@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from contextlib import nullcontext
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,7 @@ from symop.interop.mxnet import updater as updater_module
 from symop.interop.mxnet.arrays import array_of
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.kvstore import create as create_store
+from symop.interop.mxnet.storage import StorageFallbackWarning, forget_warnings
 
 RATE, DECAY, SCALE, CLIP = 0.1, 0.05, 0.5, 0.4
 
@@ -329,8 +331,28 @@ def test_scheduler_says_the_rate_of_each_update():
         assert array.asnumpy().tolist() == [expected]
     assert made.num_update == 3
     assert made.learning_rate == 0.25
-    with pytest.raises(MXNetError, match="lr_scheduler"):
+    with pytest.raises(UserWarning, match="lr_scheduler") as raised:
         made.set_learning_rate(1.0)
+    assert isinstance(raised.value, MXNetError)
+
+
+@pytest.mark.parametrize("name", ["sgd", "nag", "adam", "adagrad"])
+@pytest.mark.parametrize("stype", ["csr", "default", "row_sparse"])
+def test_parameters_of_csr_arrays_are_updated(name, stype):
+    """All entries, as in MXNet, where only dense operators update such a parameter."""
+    forget_warnings()
+    numbers = np.array([[0, 1, 0], [2.0, 0, -3]], np.float32)
+    dense = [array_of(one, np.float32) for one in (numbers, 0 * numbers + 0.5)]
+    stored = [dense[0].tostype("csr"), dense[1].tostype(stype)]
+    updates = [
+        optimizer.get_updater(optimizer.create(name, learning_rate=0.1, wd=0.2)) for _ in "12"
+    ]
+    for told in (pytest.warns(StorageFallbackWarning, match="update"), nullcontext()):
+        updates[0](0, dense[1], dense[0])
+        with told:
+            updates[1](0, stored[1], stored[0])
+    assert stored[0].stype == "csr"
+    np.testing.assert_allclose(stored[0].asnumpy(), dense[0].asnumpy(), rtol=1e-6)
 
 
 def test_learning_rate_takes_the_place_of_the_schedulers():

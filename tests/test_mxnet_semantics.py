@@ -281,6 +281,200 @@ def test_keys_of_a_store_are_numbers_or_text():
         store.init("w", nd.ones(2))
 
 
+def numbers_in(arrays):
+    """The only number in each array, in lists as the arrays are."""
+    if isinstance(arrays, list):
+        return [numbers_in(one) for one in arrays]
+    (number,) = np.unique(arrays.asnumpy())
+    return number
+
+
+def filled(number, stype="default", ctx=None):
+    return nd.full((2, 2), number, ctx=ctx).tostype(stype)
+
+
+KEYS = ([5, 7, 11], ["b", "c", "d"])
+PLACES = [mx.cpu(0), mx.cpu(1)]
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_store_takes_lists_of_keys(keys, stype):
+    store, outs = mx.kv.create(), [filled(0) for _ in keys]
+    store.init(keys, [filled(i, stype) for i in (1, 2, 3)])
+    store.pull(keys, out=outs)
+    assert numbers_in(outs) == [1, 2, 3]
+    store.push(keys[1:], [filled(i, stype) for i in (4, 5)])
+    store.pull(keys, out=outs)
+    assert numbers_in(outs) == [1, 4, 5]
+    with pytest.raises(MXNetError, match="new"):
+        store.init(keys[:1], [filled(9)])
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_store_takes_lists_of_arrays_for_each_key(keys, stype):
+    store = mx.kv.create()
+    store.init(keys, [filled(0, stype) for _ in keys])
+    store.push(keys, [[filled(i + j, stype, PLACES[j]) for j in (0, 1)] for i in (1, 2, 3)])
+    outs = [[filled(0, ctx=one) for one in PLACES] for _ in keys]
+    store.pull(keys, out=outs)
+    assert numbers_in(outs) == [[3, 3], [5, 5], [7, 7]]
+    assert [[one.context for one in each] for each in outs] == [PLACES] * 3
+    store.pull(keys[2], out=outs[0])
+    assert numbers_in(outs[0]) == [7, 7]
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_store_leaves_sparse_arrays_alone_unless_it_is_told_otherwise(keys, stype):
+    store, outs = mx.kv.create(), [[filled(2, "row_sparse") for _ in "12"] for _ in "123"]
+    store.init(keys, [filled(i, stype) for i in (4, 5, 6)])
+    store.pull(keys, out=outs)
+    store.pull(keys[0], out=outs[0][0])
+    assert numbers_in(outs) == [[2, 2]] * 3
+    store.pull(keys, out=outs, ignore_sparse=False)
+    assert numbers_in(outs) == [[4, 4], [5, 5], [6, 6]]
+    store.pull(keys[0], out=outs[1], ignore_sparse=False)
+    assert numbers_in(outs[1]) == [4, 4]
+    assert {one.stype for each in outs for one in each} == {"row_sparse"}
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_store_calls_its_updater_with_each_key_and_sum(keys, stype):
+    store, outs, told = mx.kv.create(), [filled(0) for _ in keys], []
+
+    def update(key, pushed, stored):
+        told.append((key, numbers_in(pushed), pushed.stype, stored.stype))
+        stored += 10 * pushed
+
+    store._set_updater(update)
+    store.init(keys, [filled(1, stype) for _ in keys])
+    for _ in range(2):
+        store.push(keys, [[filled(i, stype, one) for one in PLACES] for i in (1, 2, 3)])
+    store.pull(keys, out=outs)
+    expected = list(zip(keys, (2, 4, 6), [stype] * 3, [stype] * 3, strict=True))
+    assert told == 2 * expected
+    assert numbers_in(outs) == [41, 81, 121]
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_a_store_broadcasts_and_sums_in_one_call(keys):
+    store, outs = mx.kv.create("device"), [[filled(0, ctx=one) for one in PLACES] for _ in "123"]
+    store.broadcast(keys, [filled(i) for i in (1, 2, 3)], out=outs)
+    assert numbers_in(outs) == [[1, 1], [2, 2], [3, 3]]
+    values = [[filled(i, ctx=one) for one in PLACES] for i in (4, 5, 6)]
+    store.pushpull(keys, values, out=outs)
+    assert numbers_in(outs) == [[8, 8], [10, 10], [12, 12]]
+    assert numbers_in(values) == [[4, 4], [5, 5], [6, 6]]
+    store.pushpull(keys, values)
+    assert numbers_in(values) == numbers_in(outs)
+    store.pushpull(keys[0], values[0])
+    assert numbers_in(values) == [[16, 16], [10, 10], [12, 12]]
+    assert [[one.context for one in each] for each in values + outs] == [PLACES] * 6
+    with pytest.raises(MXNetError, match="new"):
+        store.broadcast(keys[0], filled(1), out=filled(0))
+
+
+@pytest.mark.parametrize(("held", "other"), [(3, "a"), ("a", 3)])
+def test_a_store_does_not_know_keys_of_the_other_kind(held, other):
+    store, array = mx.kv.create(), filled(1, "row_sparse")
+    store.init(held, array)
+    for call in (
+        lambda key: store.init(key, filled(1)),
+        lambda key: store.push(key, filled(1)),
+        lambda key: store.pull(key, out=filled(1)),
+        lambda key: store.row_sparse_pull(key, out=array, row_ids=nd.array([1])),
+    ):
+        with pytest.raises(MXNetError, match=r"all numbers or all text|init must come first"):
+            call(other)
+    store.push(held, filled(5))
+    store.pull(held, out=array, ignore_sparse=False)
+    assert numbers_in(array) == 5
+
+
+def test_the_store_for_tests():
+    store, outs = mx.kv.create("teststore"), [filled(0) for _ in "12"]
+    assert store.type == "teststore"
+    store.broadcast("w", filled(3), out=outs)
+    assert numbers_in(outs) == [3, 3]
+    values = [filled(1), filled(2)]
+    store.pushpull("w", values, out=outs)
+    assert numbers_in([values, outs]) == [[1, 2], [3, 3]]
+    store.pushpull("w", values)
+    assert numbers_in(values) == [3, 3]
+    for call in (store.set_optimizer, store.save_optimizer_states, store.load_optimizer_states):
+        with pytest.raises(NotImplementedError, match="must be defined"):
+            call("x")
+
+
+class Doubling(mx.kv.KVStoreBase):
+    """A user's store: gradients become twice their sum."""
+
+    type = "doubling"
+
+    def broadcast(self, key, value, out, priority=0):
+        for one in out if isinstance(out, list) else [out]:
+            value.copyto(one)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        values = value if isinstance(value, list) else [value]
+        total = sum(one.as_in_context(values[0].context) for one in values)
+        self.broadcast(key, 2 * total, values if out is None else out)
+
+    @staticmethod
+    def is_capable(capability):
+        return False
+
+
+@pytest.fixture
+def _doubling(monkeypatch):
+    monkeypatch.setattr(mx.kv.KVStoreBase, "kv_registry", {})
+    assert mx.kv.KVStoreBase.register(Doubling) is Doubling
+
+
+@pytest.mark.usefixtures("_doubling")
+def test_copies_of_a_parameter_are_trained_with_a_store_of_the_users():
+    store, update = mx.kv.create("doubling"), mx.optimizer.SGD(learning_rate=0.25).update
+    inputs = np.array([[1, 2, 0], [0, 1, 4]], np.float32)
+    copies = [nd.zeros(3, ctx=one) for one in PLACES]
+    store.broadcast("w", nd.array([1, -1, 2]), out=copies)
+    expected = np.array([1, -1, 2], np.float32)
+    for one in copies:
+        one.attach_grad()
+    for _ in range(2):
+        for one, x, place in zip(copies, inputs, PLACES, strict=True):
+            with mx.autograd.record():
+                loss = (one * one * nd.array(x, ctx=place)).sum()
+            loss.backward()
+        store.pushpull("w", [one.grad for one in copies])
+        for one in copies:
+            update(0, one, one.grad, None)
+        expected = expected - 0.25 * 2 * (2 * expected * inputs).sum(0)
+    for one, place in zip(copies, PLACES, strict=True):
+        assert one.context == place
+        np.testing.assert_allclose(one.asnumpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("_doubling")
+@pytest.mark.parametrize(("count", "by_name"), [(1, False), (2, False), (2, True)])
+def test_gradients_of_a_module_pass_through_a_store_of_the_users(count, by_name):
+    module = mx.mod.Module(network(), context=PLACES[:count])
+    module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    module.init_params(mx.init.Zero())
+    store = "doubling" if by_name else Doubling()
+    module.init_optimizer(kvstore=store, optimizer_params={"learning_rate": 0.5})
+    x, labels = np.arange(12.0).reshape(4, 3) / 8, np.array([0, 1, 0, 0])
+    module.forward_backward(mx.io.DataBatch([nd.array(x)], [nd.array(labels)]))
+    module.update()
+    slope = 0.5 - np.eye(2)[labels]  # at weights of zero, both classes are as probable
+    found = module.get_params()[0]
+    expected = {"fc_weight": slope.T @ x, "fc_bias": slope.sum(0)}
+    for name, grad in expected.items():
+        np.testing.assert_allclose(found[name].asnumpy(), -0.5 * 2 * grad / 4, rtol=1e-5)
+
+
 def test_a_shape_may_be_a_number():
     assert mx.sym.var("x", shape=3).infer_shape()[0] == [(3,)]
 

@@ -15,9 +15,9 @@ import numpy as np
 from symop.interop.mxnet.arrays import NDArray, array_of, hold_together
 from symop.interop.mxnet.classes import Classes
 from symop.interop.mxnet.context import Context
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, MXNetUserWarning
 from symop.interop.mxnet.row_steps import run, stepped
-from symop.interop.mxnet.sparse_arrays import zeros_stored
+from symop.interop.mxnet.sparse_arrays import assign, zeros_stored
 from symop.interop.mxnet.storage import warn_fallback
 from symop.runtime.donation import DonatingStep
 
@@ -116,10 +116,10 @@ class Optimizer:
         """Sets the learning rate.
 
         Raises:
-            MXNetError: a scheduler determines the rate.
+            MXNetUserWarning: a scheduler determines the rate.
         """
         if self.lr_scheduler is not None:
-            raise MXNetError(
+            raise MXNetUserWarning(
                 "set_learning_rate: there must be no lr_scheduler, which says the rate"
             )
         self.lr = lr
@@ -399,6 +399,9 @@ class Formula(Optimizer):
         """Updates parameters by the rows of their gradients, where one of either is sparse."""
         leaves, trees = zip(*map(jax.tree.flatten, states), strict=True)
         groups = [[one, *own] for one, own in zip(weights, leaves, strict=True)]
+        if any(one.stype == "csr" for one in chain.from_iterable(groups)):
+            self._update_as_dense(indices, groups, grads, trees)
+            return
         if len(set(map(id, chain.from_iterable(groups)))) < sum(map(len, groups)):
             # A parameter that is named again is updated again, from its new value.
             for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
@@ -409,6 +412,25 @@ class Formula(Optimizer):
             key, numbers = self.plan(indices)
             sizes = tuple(map(len, groups))
             stepped(groups, grads, told(numbers), self._rows_compiled((key, trees), sizes, lazy))
+
+    def _update_as_dense(
+        self,
+        indices: Sequence[Index],
+        groups: Sequence[Sequence[NDArray]],
+        grads: Sequence[NDArray],
+        trees: Sequence[Any],
+    ) -> None:
+        """Updates parameters of which some are csr arrays, or have such states."""
+        stypes = sorted({one.stype for one in chain(*groups, grads)})
+        warn_fallback(f"{type(self).__name__}.update", stypes, "csr", level=5)
+        dense = [[_without_csr(one) for one in group] for group in groups]
+        states = [tree.unflatten(own[1:]) for tree, own in zip(trees, dense, strict=True)]
+        Formula.update(
+            self, indices, [own[0] for own in dense], list(map(_without_csr, grads)), states
+        )
+        for one, new in zip(chain(*groups), chain(*dense), strict=True):
+            if one is not new:
+                assign(one, new)
 
     def _is_lazy(self, weight: NDArray, grad: NDArray, states: Sequence[NDArray]) -> bool:
         """Whether only the rows of the gradient are updated; warns if it becomes dense."""
@@ -465,6 +487,11 @@ class Formula(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: one for k, one in super().__getstate__().items() if k != "_known"}
+
+
+def _without_csr(array: NDArray) -> NDArray:
+    """The array, or a dense copy of a csr array."""
+    return array.tostype("default") if array.stype == "csr" else array
 
 
 def _require_same_shapes(weights: Sequence[NDArray], grads: Sequence[NDArray]) -> None:

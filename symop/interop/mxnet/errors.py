@@ -25,6 +25,10 @@ class MXNetAssertionError(MXNetError, AssertionError):
     """A body of control flow for which MXNet raises AssertionError."""
 
 
+class MXNetUserWarning(MXNetError, UserWarning):  # noqa: N818  # it is raised for a warning
+    """A call for which MXNet raises UserWarning."""
+
+
 class NotImplementedForSymbol(MXNetError, NotImplementedError):  # noqa: N818  # MXNet's name
     """Raised for methods of arrays that symbols do not support, such as ``asnumpy``.
 
