@@ -98,6 +98,61 @@ def test_a_record_is_kept_if_asked():
         y.backward()
 
 
+def test_a_record_is_freed_with_all_that_led_to_it():
+    x = marked(1, 2, req="add")
+    with autograd.record():
+        y = x * x
+        z = y * 3
+    z.backward(retain_graph=True)
+    z.backward(retain_graph=True)
+    assert grads(x) == [12, 24]
+    y.backward(retain_graph=True)
+    assert grads(x) == [14, 28]
+    z.backward()
+    assert grads(x) == [20, 40]
+    for one in (y, z):
+        with pytest.raises(MXNetError, match="retain_graph"):
+            one.backward()
+    assert grads(x) == [20, 40]
+
+
+def test_gradients_that_are_returned_free_the_record_too():
+    x = marked(1, 2)
+    with autograd.record():
+        y = x * x
+    for kept in (True, False):
+        assert autograd.grad(y, x, retain_graph=kept)[0].asnumpy().tolist() == [2, 4]
+    with pytest.raises(MXNetError, match="retain_graph"):
+        autograd.grad(y, x)
+    assert grads(x) == [0, 0]
+    with autograd.record():
+        y = x * x
+        autograd.grad(y, x, create_graph=True)
+    y.backward()
+    assert grads(x) == [2, 4]
+
+
+def test_a_cached_operator_takes_several_shapes():
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc") * 3
+    dense, draw = mx.nd.CachedOp(net), np.random.default_rng(0).normal
+    for rows, columns in ((4, 3), (5, 2), (4, 3), (1, 6)):
+        x, weight = draw(size=(rows, columns)), draw(size=(2, columns))
+        given = [nd.array(one) for one in (x, weight, np.ones(2))]
+        for one in given:
+            one.attach_grad()
+        with autograd.record():
+            out = dense(*given)
+        slope = draw(size=(rows, 2))
+        out.backward(nd.array(slope), retain_graph=True)
+        out.backward(nd.array(2 * slope))
+        expected = 6 * slope @ weight, 6 * slope.T @ x, 6 * slope.sum(0)
+        np.testing.assert_allclose(out.asnumpy(), 3 * (x @ weight.T + 1), rtol=1e-4, atol=1e-5)
+        for one, known in zip(given, expected, strict=True):
+            np.testing.assert_allclose(one.grad.asnumpy(), known, rtol=1e-4, atol=1e-5)
+        with pytest.raises(MXNetError, match="retain_graph"):
+            out.backward(nd.array(slope))
+
+
 def test_mark_variables():
     x, gradient = nd.array([1, 2]), nd.zeros((2,))
     autograd.mark_variables(x, gradient)
@@ -358,6 +413,21 @@ def test_older_names_record_and_train_at_once():
     assert dx.asnumpy().tolist() == [1, 5, 7]
     with pytest.raises(MXNetError, match="list of arrays"):
         old.backward(y)
+
+
+def test_older_names_keep_a_record_if_asked():
+    old = mx.contrib.autograd
+    x, slope = nd.ones((2, 2)), nd.zeros((2, 2))
+    old.mark_variables([x], [slope], grad_reqs="add")
+    with old.train_section():
+        y = x * 3
+        old.backward([y], retain_graph=True)
+        y.backward(retain_graph=True)
+        old.compute_gradient([y])
+        for again in (y.backward, lambda: old.backward([y]), lambda: old.compute_gradient([y])):
+            with pytest.raises(MXNetError, match="retain_graph"):
+                again()
+    assert slope.asnumpy().tolist() == [[9, 9]] * 2
 
 
 def test_integers_have_gradients():

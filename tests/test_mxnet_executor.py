@@ -196,6 +196,171 @@ def test_groups_are_on_the_devices_named():
     assert executor.grad_dict["a"].asnumpy().tolist() == [2, 2]
 
 
+@needs_two
+def test_groups_hold_the_states_of_a_normalization_too():
+    with mx.AttrScope(ctx_group="first"):
+        net = mx.sym.BatchNorm(mx.sym.var("data"), fix_gamma=False, momentum=0.5, name="bn")
+    with mx.AttrScope(ctx_group="second"):
+        net = mx.sym.FullyConnected(net, num_hidden=2, no_bias=True, name="fc")
+    draw = np.random.default_rng(0).normal
+    data, weight, slope = (draw(size=shape) for shape in ((5, 3), (2, 3), (5, 2)))
+    groups = {"first": mx.cpu(1), "second": mx.cpu(0)}
+    executor = net.simple_bind(mx.cpu(0), group2ctx=groups, data=(5, 3))
+    executor.copy_params_from(
+        {"data": mx.nd.array(data), "fc_weight": mx.nd.array(weight), "bn_gamma": mx.nd.ones(3)}
+    )
+    (out,) = executor.forward(is_train=True)
+    executor.backward(mx.nd.array(slope))
+    normal = (data - data.mean(0)) / np.sqrt(data.var(0) + 1e-3)
+    found = {name: one.asnumpy() for name, one in executor.grad_dict.items()}
+    np.testing.assert_allclose(out.asnumpy(), normal @ weight.T, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found["fc_weight"], slope.T @ normal, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found["bn_beta"], (slope @ weight).sum(0), rtol=1e-4, atol=1e-5)
+    means = executor.aux_dict["bn_moving_mean"].asnumpy()
+    np.testing.assert_allclose(means, data.mean(0) / 2, rtol=1e-4)
+    held = {**executor.arg_dict, **executor.aux_dict}
+    places = {name: one.context for name, one in held.items()}
+    assert places == {name: mx.cpu(0 if name == "fc_weight" else 1) for name in held}
+    assert all(one.context == places[name] for name, one in executor.grad_dict.items())
+
+
+def test_cotangents_beyond_the_outputs_are_ignored():
+    net = mx.sym.LeakyReLU(mx.sym.var("x"), mx.sym.var("gamma"), act_type="prelu")
+    executor = net.simple_bind(mx.cpu(), x=(2, 3))
+    x, gamma = np.array([[-1, 2, -3], [4, -5, 6]]), np.array([0.5, 0.25, 2])
+    given = {"x": mx.nd.array(x), "gamma": mx.nd.array(gamma)}
+    slope = np.arange(1, 7).reshape(2, 3)
+    for surplus in ([], [mx.nd.ones((2, 3))]):
+        (out,) = executor.forward(is_train=True, **given)
+        executor.backward([mx.nd.array(slope), *surplus])
+        assert out.asnumpy().tolist() == np.where(x > 0, x, gamma * x).tolist()
+        found = [one.asnumpy().tolist() for one in executor.grad_arrays]
+        assert found[0] == (slope * np.where(x > 0, 1, gamma)).tolist()
+        assert found[1] == (slope * np.minimum(x, 0)).sum(0).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_a_softmax_of_given_lengths_has_gradients_within_them(dtype):
+    net = mx.sym.softmax(mx.sym.var("x"), length=mx.sym.var("n"), use_length=True, axis=1)
+    executor = net.simple_bind(mx.cpu(), type_dict={"n": dtype}, x=(4, 3), n=(4,))
+    x, slope = np.random.default_rng(0).normal(size=(2, 4, 3))
+    lengths = np.array([3, 2, 1, 0])
+    executor.grad_dict["n"][:] = 7
+    (out,) = executor.forward(is_train=True, x=x, n=mx.nd.array(lengths, dtype=dtype))
+    executor.backward(mx.nd.array(slope))
+    powers = np.exp(x) * (np.arange(3) < lengths[:, None])
+    expected = powers / np.maximum(powers.sum(1, keepdims=True), 1e-9)
+    np.testing.assert_allclose(out.asnumpy(), expected, rtol=1e-5)
+    along = expected * (slope - (slope * expected).sum(1, keepdims=True))
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), along, rtol=1e-4, atol=1e-6)
+    assert not executor.grad_dict["n"].asnumpy().any()
+
+
+@pytest.mark.parametrize("kind", ["max", "avg", "sum"])
+def test_windows_of_the_same_pooling_end_with_the_data(kind):
+    options = {"kernel": (3,), "stride": (2,), "pooling_convention": "same", "pool_type": kind}
+    executor = mx.sym.Pooling(mx.sym.var("x"), **options).simple_bind(mx.cpu(), x=(1, 1, 6))
+    (out,) = executor.forward(is_train=True, x=mx.nd.array([[[1, 5, 2, 3, 4, 6]]]))
+    executor.backward(mx.nd.array([[[1, 10, 100]]]))
+    expected, slope = {
+        "max": ([5, 4, 6], [0, 1, 0, 0, 10, 100]),
+        "avg": ([8 / 3, 3, 5], [1 / 3, 1 / 3, 11 / 3, 10 / 3, 10 / 3 + 50, 50]),
+        "sum": ([8, 9, 10], [1, 1, 11, 10, 110, 100]),
+    }[kind]
+    np.testing.assert_allclose(out.asnumpy(), [[expected]], rtol=1e-6)
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), [[slope]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("told", [{"pad": (1,), "kernel": (3,)}, {"kernel": (3, 3)}])
+def test_the_same_pooling_is_along_one_axis_without_padding(told):
+    net = mx.sym.Pooling(mx.sym.var("x"), pool_type="max", pooling_convention="same", **told)
+    with pytest.raises(MXNetError, match="same"):
+        net.infer_shape(x=(1, 1, *[6] * len(told["kernel"])))
+
+
+def data():
+    return mx.sym.var("data", shape=(2, 3, 4, 4))
+
+
+MONITORED = {
+    "Convolution": (
+        lambda: mx.sym.Convolution(data(), kernel=(2, 2), num_filter=1, name="a"),
+        "data a_data a_weight a_weight a_bias a_bias a_output",
+    ),
+    "Deconvolution": (
+        lambda: mx.sym.Deconvolution(data(), kernel=(2, 2), num_filter=1, name="a"),
+        "data a_data a_weight a_weight a_output",
+    ),
+    "FullyConnected": (
+        lambda: mx.sym.FullyConnected(data(), num_hidden=2, name="a"),
+        "data a_data a_weight a_weight a_bias a_bias a_output",
+    ),
+    "Activation": (
+        lambda: mx.sym.Activation(data(), act_type="relu", name="a"),
+        "data a_input0 a_output",
+    ),
+    "concat": (
+        lambda: mx.sym.concat(data(), mx.sym.var("other", shape=(2, 3, 4, 4)), dim=0, name="a"),
+        "data a_arg0 other a_arg1 a_output",
+    ),
+    "softmax": (lambda: mx.sym.softmax(data(), name="a"), "data a_data a_output"),
+    "softmax of lengths": (
+        lambda: mx.sym.softmax(data(), mx.sym.var("n"), use_length=True, axis=1, name="a"),
+        "data a_data n a_length a_output",
+    ),
+    "SoftmaxActivation": (
+        lambda: mx.sym.SoftmaxActivation(data(), name="a"),
+        "data a_input0 a_output",
+    ),
+    "UpSampling": (
+        lambda: mx.sym.UpSampling(data(), scale=2, sample_type="nearest", name="a"),
+        "data a_arg0 a_output",
+    ),
+    "Pooling": (
+        lambda: mx.sym.Pooling(data(), kernel=(2, 2), pool_type="avg", name="a"),
+        "data a_data a_output",
+    ),
+    "SliceChannel": (
+        lambda: mx.sym.SliceChannel(data(), num_outputs=3, name="a"),
+        "data a_data a_output0 a_output1 a_output2",
+    ),
+    "two calls": (
+        lambda: mx.sym.Activation(mx.sym.sqrt(data(), name="a"), act_type="relu", name="b"),
+        "data a_data a_output b_input0 b_output",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "names"), MONITORED.values(), ids=MONITORED)
+def test_a_monitor_of_all_names_the_inputs_of_operators(make, names):
+    executor, seen = make().simple_bind(mx.cpu(), grad_req="null"), []
+    executor.set_monitor_callback(lambda name, _: seen.append(name), monitor_all=True)
+    executor.forward()
+    assert seen == names.split()
+    del seen[:]
+    executor.set_monitor_callback(lambda name, _: seen.append(name), monitor_all=False)
+    executor.forward()
+    assert seen == [name for name in names.split() if "_output" in name]
+
+
+def test_an_executor_of_other_shapes_has_the_monitor():
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    executor, seen = bound(net, data=(3, 2)), []
+    executor.set_monitor_callback(lambda name, array: seen.append((name, array.shape)), True)
+    smaller = executor.reshape(data=(2, 2))
+    for one, count in ((smaller, 2), (executor, 3)):
+        del seen[:]
+        one.forward()
+        assert seen[:2] == [("data", (count, 2)), ("fc_data", (count, 2))]
+        assert seen[-1] == ("fc_output", (count, 2))
+    smaller.set_monitor_callback(lambda name, array: None)
+    del seen[:]
+    smaller.forward()
+    assert not seen
+    executor.forward()
+    assert seen
+
+
 def test_monitors_see_gradients_and_inputs():
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
     executor = bound(mx.sym.Activation(net, act_type="tanh", name="act"), data=(1, 2))

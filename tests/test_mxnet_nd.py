@@ -65,6 +65,45 @@ def test_makers():
     assert same(nd.onehot_encode(nd.array([1, 0]), nd.zeros((2, 3))), [[0, 1, 0], [1, 0, 0]])
 
 
+@pytest.mark.parametrize(
+    ("bounds", "dtype"),
+    [
+        ((0, -3, -1), "float32"),
+        ((5, 0, -2), "float32"),
+        ((-3, 3, 2), "float32"),
+        ((5, -3, -2.5), "float16"),
+        ((1, -5, -2), "int8"),
+        ((0, 10, 3), "uint8"),
+        ((10, 0, -3), "uint8"),
+        ((-2, 2, 1), "uint8"),
+        ((250, 260, 3), "uint8"),
+    ],
+)
+def test_ranges_go_down_and_wrap_around(bounds, dtype):
+    expected = np.arange(*bounds).astype(dtype).repeat(2)
+    for found in (
+        nd.arange(*bounds, repeat=2, dtype=dtype),
+        *sym.arange(*bounds, repeat=2, dtype=dtype).bind(cpu(), {}).forward(),
+    ):
+        assert found.dtype == expected.dtype
+        assert found.asnumpy().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("bounds", [(-3,), (5, 0), (0, 5, -1), (0, 1, 0), (2, 2)])
+def test_ranges_without_entries_are_refused(bounds):
+    with pytest.raises(MXNetError, match="step must lead"):
+        nd.arange(*bounds)
+
+
+@pytest.mark.parametrize("zero_copy", [True, False])
+@pytest.mark.parametrize("shape", [(), (0,), (1, 0, 2)])
+def test_arrays_of_numpy_may_lack_axes_or_entries(shape, zero_copy):
+    given = np.full(shape, 3, np.float32)
+    found = nd.from_numpy(given, zero_copy=zero_copy)
+    assert (found.shape, found.dtype) == (shape, np.float32)
+    np.testing.assert_array_equal(found.asnumpy(), given)
+
+
 def test_what_it_says_of_itself():
     x = nd.array([[1, 2]])
     assert repr(x) == "\n[[1. 2.]]\n<NDArray 1x2 @cpu(0)>"
@@ -338,6 +377,67 @@ def test_methods(cube):
         cube.reshape((5, 5))
 
 
+@pytest.mark.parametrize(
+    ("codes", "reverse", "expected"),
+    [
+        ((-2,), False, (2, 3, 5)),
+        ((0, -2), False, (2, 3, 5)),
+        ((-2, 1), False, (2, 3, 5, 1)),
+        ((-3, 0), False, (6, 5)),
+        ((0, -3), False, (2, 15)),
+        ((-3, -1), False, (6, 5)),
+        ((0, -4, 3, -1, 0), False, (2, 3, 1, 5)),
+        ((-4, 1, 2, -2), False, (1, 2, 3, 5)),
+        ((-1, -2), False, (2, 3, 5)),
+        ((-1, -2), True, (1, 2, 3, 5)),
+        ((2, -3), True, (2, 15)),
+    ],
+)
+def test_codes_of_reshape_keep_join_and_split_axes(codes, reverse, expected):
+    x = nd.arange(30).reshape((2, 3, 5))
+    for made in (x.reshape(codes, reverse=reverse), x.reshape(*codes, reverse=reverse)):
+        assert same(made, np.arange(30).reshape(expected))
+    made[:] = 7  # a view
+    assert same(x, np.full((2, 3, 5), 7))
+
+
+@pytest.mark.parametrize("codes", [(-1, -1), (-5,), (-4, -1, -1, 0, 0), (-4, 1, 3, 0, 0), (-3, -3)])
+def test_wrong_codes_of_reshape(codes):
+    with pytest.raises(ValueError, match="Reshape"):
+        nd.zeros((2, 3, 5)).reshape(codes)
+
+
+@pytest.mark.parametrize(
+    ("name", "axis", "expected"),
+    [
+        ("squeeze", None, (2, 3)),
+        ("squeeze", 1, (2, 3, 1)),
+        ("squeeze", -1, (2, 1, 3)),
+        ("squeeze", (-3, 3), (2, 3)),
+        ("expand_dims", 1, (2, 1, 1, 3, 1)),
+        ("expand_dims", 4, (2, 1, 3, 1, 1)),
+        ("expand_dims", -1, (2, 1, 3, 1, 1)),
+        ("expand_dims", -5, (1, 2, 1, 3, 1)),
+    ],
+)
+def test_axes_of_length_one_come_and_go_in_place(name, axis, expected):
+    x = nd.arange(6).reshape((2, 1, 3, 1))
+    shared, copied = (getattr(x, name)(axis=axis, inplace=inplace) for inplace in (True, False))
+    x[1, 0, 2, 0] = 9
+    assert same(shared, np.array([0, 1, 2, 3, 4, 9]).reshape(expected))
+    assert same(copied, np.arange(6).reshape(expected))
+    shared[:] = 8
+    assert same(x, np.full((2, 1, 3, 1), 8))
+
+
+def test_all_axes_of_length_one_but_one_go():
+    assert nd.ones((1, 1)).squeeze(inplace=True).shape == (1,)
+    assert nd.ones((1, 1)).squeeze().shape == (1,)
+    for axis in (0, (1, 1), 5):
+        with pytest.raises(MXNetError, match="squeeze"):
+            nd.ones((2, 1)).squeeze(axis=axis, inplace=True)
+
+
 def test_loops():
     rows, states = nd.contrib.foreach(
         lambda x, s: (x * s[0], [s[0] + 1]), nd.arange(3), [nd.ones(1)]
@@ -439,6 +539,20 @@ def test_contexts():
         Context("abacus")
     with pytest.raises(MXNetError, match="must be such as"):
         context.as_context(3)
+
+
+def test_pinned_and_shared_memory_is_the_hosts():
+    pinned, shared = context.cpu_pinned(1), Context("cpu_shared")
+    assert (str(pinned), pinned.device_typeid) == ("cpu_pinned(1)", 3)
+    assert (str(shared), shared.device_typeid) == ("cpu_shared(0)", 5)
+    assert Context(pinned) == pinned != cpu(1)
+    x = nd.array([1, 2])
+    for place in (context.cpu_pinned(), shared):
+        for made in (nd.ones(2, ctx=place), x.as_in_context(place), x.copyto(place)):
+            assert same(made * 0 + x, [1, 2])
+        with place:
+            assert current_context() == place
+            assert same(nd.ones(2), [1, 1])
 
 
 @needs_two
@@ -724,6 +838,39 @@ def test_larger_and_smaller_of_nan():
     x, y = nd.array([np.nan, 1, 2]), nd.array([0, np.nan, 1])
     np.testing.assert_array_equal(nd.maximum(x, y).asnumpy(), [np.nan, np.nan, 2])
     np.testing.assert_array_equal(nd.minimum(x, y).asnumpy(), [np.nan, np.nan, 1])
+
+
+MIXED = np.array(
+    [
+        [1, np.nan, 3, 4],
+        [np.inf, -np.inf, 2, np.inf],
+        [-np.inf, np.nan, np.inf, 0],
+        [4, 5, np.inf, np.inf],
+    ],
+    np.float32,
+)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "prod", "max", "min", "nansum", "nanprod", "argmax", "argmin"]
+)
+def test_reductions_of_infinities_beside_nan_are_those_of_numpy(name, axis):
+    with np.errstate(invalid="ignore"):
+        expected = getattr(np, name)(MIXED, axis=axis)
+    how = {} if axis is None else {"axis": axis}
+    found = getattr(nd, name)(nd.array(MIXED), **how)
+    assert found.dtype is np.float32
+    np.testing.assert_array_equal(found.asnumpy(), np.atleast_1d(expected))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_the_first_nan_is_the_extremum(dtype):
+    x = nd.array([[9, np.nan, np.inf, np.nan], [3, -np.inf, np.inf, np.inf]], dtype=dtype)
+    assert same(x.argmax(axis=1), [1, 2])
+    assert same(x.argmin(axis=1), [1, 1])
+    assert same(x.argmax(axis=0), [0, 0, 0, 0])
+    assert same(nd.argmax_channel(x), [1, 2])
 
 
 def test_relu_of_nan():

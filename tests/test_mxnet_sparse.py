@@ -1,5 +1,6 @@
 """Sparse arrays of MXNet: storage, creation, conversion, and operators by storage type."""
 
+import operator
 import pickle
 import warnings
 
@@ -79,6 +80,53 @@ def test_a_format_that_is_wrong(indices, indptr):
     some = nd.sparse.csr_matrix(([7, 8, 9], indices, indptr), shape=(3, 4))
     with pytest.raises(MXNetError, match="must"):
         some.check_format()
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr", "fault"),
+    [
+        ([-1, 2, 1], [0, 2, 2, 3], "indices must be within the shape: columns below 4"),
+        ([0, 2, 4], [0, 2, 2, 3], "indices must be within the shape: columns below 4"),
+        ([0, 2, 1], [0, -2, 2, 3], "indptr must ascend from 0 to 3"),
+        ([0, 2, 1], [1, 2, 2, 3], "indptr must ascend from 0 to 3"),
+        ([0, 2, 1], [0, 2, 1, 3], "indptr must ascend from 0 to 3"),
+        ([2, 0, 1], [0, 2, 2, 3], "indices must be ascending within each row"),
+    ],
+)
+def test_the_fault_of_a_matrix_is_told(indices, indptr, fault):
+    some = nd.sparse.csr_matrix(([7, 8, 9], indices, indptr), shape=(3, 4))
+    with pytest.raises(MXNetError, match=fault):
+        some.check_format()
+
+
+@pytest.mark.parametrize("last", [-2, 3, 4])
+def test_rows_that_are_not_there_are_told(last):
+    some = nd.sparse.row_sparse_array(([[1, 2], [3, 4]], [1, last]), shape=(3, 2))
+    with pytest.raises(MXNetError, match="at least 0 and less than 3"):
+        some.check_format()
+
+
+def test_sound_arrays_have_no_fault():
+    first_and_last = nd.sparse.row_sparse_array(([[1, 2], [3, 4]], [0, 2]), shape=(3, 2))
+    corners = nd.sparse.csr_matrix(([7, 8, 9], [3, 0, 3], [0, 1, 1, 3]), shape=(3, 4))
+    empty = [nd.sparse.zeros(stype, (3, 4)) for stype in ("row_sparse", "csr")]
+    for some in (first_and_last, corners, *empty):
+        some.check_format()
+    assert same(first_and_last, [[1, 2], [0, 0], [3, 4]])
+    assert same(corners, [[0, 0, 0, 7], [0, 0, 0, 0], [8, 0, 0, 9]])
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 1, 3)])
+def test_a_csr_array_has_two_axes(shape):
+    x = nd.ones(shape)
+    for make in (
+        lambda: x.tostype("csr"),
+        lambda: nd.sparse.csr_matrix(x),
+        lambda: nd.zeros(shape, stype="csr"),
+    ):
+        with pytest.raises(ValueError, match="two axes"):
+            make()
+    assert same(x.tostype("row_sparse"), np.ones(shape))
 
 
 def test_creation():
@@ -207,6 +255,42 @@ def test_a_quadratic_function_keeps_csr_if_zero_stays():
     assert same(found, MATRIX**2 + 2 * MATRIX)
     with pytest.warns(StorageFallbackWarning, match="quadratic"):
         assert same(nd.contrib.quadratic(matrix(), c=1), np.ones((3, 4)))
+
+
+COMPARISONS = [getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")]
+
+
+@pytest.mark.parametrize("compare", COMPARISONS)
+@pytest.mark.parametrize("make", [rows, matrix])
+@pytest.mark.parametrize("number", [0, 1, -2])
+def test_a_comparison_with_a_number_is_dense_if_it_holds_for_zero(compare, make, number):
+    x, dense = make(), make().asnumpy()
+    for turned in (False, True):
+        storage.forget_warnings()
+        pair, expected = (
+            ((number, x), (number, dense)) if turned else ((x, number), (dense, number))
+        )
+        of_zero = compare(number, 0) if turned else compare(0, number)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = compare(*pair)
+        assert found.stype == ("default" if of_zero else x.stype)
+        assert [one.category for one in told] == [StorageFallbackWarning] * of_zero
+        assert same(found, compare(*expected))
+
+
+@pytest.mark.parametrize("compare", COMPARISONS)
+@pytest.mark.parametrize("make", [rows, matrix])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_comparison_with_an_array_is_dense(compare, make, is_sparse):
+    x, dense = make(), make().asnumpy()
+    turned = dense[::-1].copy()
+    other = nd.array(turned).tostype(x.stype if is_sparse else "default")
+    with pytest.warns(StorageFallbackWarning, match="broadcast_"):
+        found = compare(x, other), compare(other, x)
+    assert [one.stype for one in found] == ["default", "default"]
+    assert same(found[0], compare(dense, turned))
+    assert same(found[1], compare(turned, dense))
 
 
 @pytest.mark.parametrize("name", ["elemwise_add", "elemwise_sub", "elemwise_mul"])
@@ -402,6 +486,28 @@ def test_rows_that_are_named_again_and_again_are_added():
     other = merged(SelectedRows(np.array([1, 4, 1, 5]), values[:4], 9))
     assert other.rows[:3].tolist() == [1, 4, 5]
     np.testing.assert_array_equal(other.values[:3], [values[0] + values[2], values[1], values[3]])
+
+
+DRAWS = [("uniform", 2, 3), ("normal", 5, 1), ("gamma", 9, 0.5), ("exponential", 2), ("poisson", 9),
+         ("negative_binomial", 9, 0.3), ("generalized_negative_binomial", 9, 0.3),
+         ("randint", 1, 100)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "settings"), [(one[0], one[1:]) for one in DRAWS])
+@pytest.mark.parametrize("module", [nd.random, mx.random])
+def test_random_numbers_fill_all_rows_of_an_array(module, name, settings):
+    draw = getattr(module, name)
+    mx.random.seed(3)
+    expected = draw(*settings, shape=(5, 2)).asnumpy()
+    assert len(np.unique(expected)) > 3
+    out = rows().astype(expected.dtype)
+    mx.random.seed(3)
+    assert draw(*settings, out=out) is out
+    assert out.stype == "row_sparse"
+    assert out.indices.asnumpy().tolist() == [0, 1, 2, 3, 4]
+    assert same(out, expected)
+    draw(*settings, out=out)
+    assert (out.asnumpy() != expected).any()
 
 
 # Gradients along csr arrays

@@ -138,6 +138,26 @@ def test_given_gradients():
     assert parts(held) == {1: [2, -4], 3: [6, 8]}
 
 
+STYPES = ("default", "csr", "row_sparse")
+
+
+@pytest.mark.filterwarnings("ignore::symop.interop.mxnet.storage.StorageFallbackWarning")
+@pytest.mark.parametrize("given", [*STYPES, None])
+@pytest.mark.parametrize("stype", STYPES)
+def test_a_gradient_has_a_storage_type_of_its_own(stype, given):
+    x = nd.array(MATRIX).tostype(stype)
+    x.attach_grad(stype=given)
+    expected = stype if given is None else given
+    assert (x.grad.stype, x.grad.shape) == (expected, x.shape)
+    assert not x.grad.asnumpy().any()
+    assert (x.detach().stype, x.detach().grad) == (stype, None)
+    with autograd.record():
+        y = x * 3
+    y.backward()
+    assert x.grad.stype == expected
+    assert_allclose(x.grad.asnumpy(), np.full(MATRIX.shape, 3))
+
+
 @pytest.mark.parametrize(
     ("function", "slope"),
     [
@@ -226,6 +246,36 @@ def test_rows_of_a_gradient_alone_are_updated(name, stype):
     assert stored.stype == stype
     assert_allclose(found[[1, 3]], dense.asnumpy()[[1, 3]], rtol=1e-5)
     assert_allclose(found[[0, 2, 4]], start[[0, 2, 4]])
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_adagrad_decays_the_rows_of_a_gradient_alone(stype):
+    """MXNet raises an error if the weight decay of a row-sparse gradient is not zero."""
+    start = np.arange(1.0, 11).reshape(5, 2)
+    weight, history, expected = nd.array(start).tostype(stype), np.zeros((5, 2)), start.copy()
+    update = mx.optimizer.get_updater(mx.optimizer.AdaGrad(learning_rate=0.5, wd=0.1))
+    for _ in range(2):
+        update(0, nd.array(ROWS).tostype("row_sparse"), weight)
+        history += ROWS**2
+        for row in (1, 3):
+            step = ROWS[row] / np.sqrt(history[row] + 1e-7)
+            expected[row] -= 0.5 * (step + 0.1 * expected[row])
+    assert weight.stype == stype
+    assert_allclose(weight.asnumpy(), expected, rtol=1e-5)
+    assert_allclose(update.states[0].asnumpy(), history)
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_the_update_of_adagrad_has_no_weight_decay(stype):
+    weight, history = nd.ones((5, 2)).tostype(stype), nd.zeros((5, 2)).tostype(stype)
+    grad = nd.array(ROWS).tostype("row_sparse")
+    with (
+        pytest.warns(StorageFallbackWarning, match="adagrad"),
+        pytest.raises(MXNetError, match="wd must be 0"),
+    ):
+        nd.sparse.adagrad_update(weight, grad, history, lr=0.5, wd=0.1, out=weight)
+    assert_allclose(weight.asnumpy(), 1)
+    assert not history.asnumpy().any()
 
 
 @pytest.mark.parametrize("name", ["sgd", "sgd momentum", "adam"])
@@ -375,6 +425,103 @@ def test_an_executor_of_sparse_arrays():
     again = bound.reshape(x=(2, 5))
     assert again.arg_dict["w"] is bound.arg_dict["w"]
     assert again.forward(x=nd.array(MATRIX[:2]).tostype("csr"))[0].shape == (2, 2)
+
+
+def embedding(i, w):
+    return mx.sym.Embedding(i, w, input_dim=5, output_dim=2, sparse_grad=True)
+
+
+def sparse_embedding(i, w):
+    return mx.sym.contrib.SparseEmbedding(i, w, input_dim=5, output_dim=2, deterministic=True)
+
+
+def take(i, w):
+    return mx.sym.take(w, i)
+
+
+LOOKUPS = [embedding, sparse_embedding, take]
+# The gradient of take is row-sparse where the table is, or the array that is bound for it.
+TABLES = [
+    (look_up, stype)
+    for look_up in LOOKUPS
+    for stype in ("default", "row_sparse")
+    if (look_up, stype) != (take, "default")
+]
+ALONG = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+
+
+def scattered(*numbers):
+    """The gradient of a table along ``ALONG``, for each of several passes, in total."""
+    total = np.zeros((5, 2), np.float32)
+    for each in numbers:
+        np.add.at(total, each, ALONG)
+    return total
+
+
+@pytest.mark.parametrize(("look_up", "stype"), TABLES)
+def test_an_executor_stores_the_rows_that_a_lookup_names(look_up, stype):
+    net = look_up(mx.sym.var("i"), mx.sym.var("w", stype=stype))
+    bound = net.simple_bind(grad_req={"i": "null", "w": "write"}, i=(3,), w=(5, 2))
+    assert [bound.arg_dict["w"].stype, bound.grad_dict["w"].stype] == [stype, "row_sparse"]
+    bound.arg_dict["w"][:] = nd.array(ROWS).tostype(stype)
+    for numbers, named in (([1, 4, 1], [1, 4]), ([2, 3, 0], [0, 2, 3])):
+        (found,) = bound.forward(is_train=True, i=nd.array(numbers))
+        assert_allclose(found.asnumpy(), ROWS[numbers])
+        for _ in range(2):
+            bound.backward(nd.array(ALONG))
+            assert sorted(parts(bound.grad_dict["w"])) == named
+            assert_allclose(bound.grad_dict["w"].asnumpy(), scattered(numbers))
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_a_lookup_has_a_dense_gradient_unless_it_is_told_otherwise(stype):
+    w = mx.sym.var("w", stype=stype)
+    net = mx.sym.Embedding(mx.sym.var("i"), w, input_dim=5, output_dim=2)
+    bound = net.simple_bind(grad_req={"i": "null", "w": "write"}, i=(3,))
+    assert bound.grad_dict["w"].stype == "default"
+    bound.forward(is_train=True, i=nd.array([1, 4, 1]))
+    bound.backward(nd.array(ALONG))
+    assert_allclose(bound.grad_dict["w"].asnumpy(), scattered([1, 4, 1]))
+
+
+@pytest.mark.parametrize("request_", ["write", "add"])
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("look_up", LOOKUPS)
+def test_a_lookup_writes_to_a_row_sparse_array_that_is_bound(look_up, stype, request_):
+    place = nd.sparse.zeros("row_sparse", (5, 2))
+    net = look_up(mx.sym.var("i"), mx.sym.var("w"))
+    arrays = {"i": nd.zeros(3), "w": nd.array(ROWS).tostype(stype)}
+    bound = net.bind(args=arrays, args_grad={"w": place}, grad_req={"i": "null", "w": request_})
+    passes = [1, 4, 1], [2, 2, 4]
+    for numbers in passes:
+        bound.forward(is_train=True, i=nd.array(numbers))
+        bound.backward(nd.array(ALONG))
+    assert bound.grad_dict["w"] is place
+    assert sorted(parts(place)) == ([1, 2, 4] if request_ == "add" else [2, 4])
+    expected = scattered(*passes) if request_ == "add" else scattered(passes[1])
+    assert_allclose(place.asnumpy(), expected)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+@pytest.mark.parametrize(("look_up", "stype"), TABLES)
+def test_a_module_updates_the_rows_that_a_lookup_names(look_up, stype, momentum):
+    w = mx.sym.var("table_weight", stype=stype, shape=(5, 2))
+    module = mx.mod.Module(mx.sym.MakeLoss(look_up(mx.sym.var("data"), w)), label_names=None)
+    module.bind([("data", (3,))])
+    module.init_params(mx.init.One())
+    params = {"learning_rate": 0.5, "wd": 0.25, "momentum": momentum, "rescale_grad": 1.0}
+    module.init_optimizer(optimizer_params=params)
+    expected, speed = np.ones((5, 2)), np.zeros((5, 2))
+    for numbers in ([1, 4, 1], [4, 2, 2]):
+        module.forward_backward(mx.io.DataBatch([nd.array(numbers)]))
+        module.update()
+        for row in set(numbers):
+            grad = numbers.count(row) + 0.25 * expected[row]
+            speed[row] = momentum * speed[row] - 0.5 * grad
+            expected[row] += speed[row]
+    weight = module.get_params()[0]["table_weight"]
+    assert weight.stype == stype
+    assert_allclose(weight.asnumpy(), expected, rtol=1e-6)
 
 
 def test_gradients_of_both_factors():
@@ -629,6 +776,37 @@ def test_rows_of_a_store():
     assert parts(out) == {1: [2, -4], 3: [6, 8]}
     with pytest.raises(MXNetError, match="must be row_sparse"):
         store.row_sparse_pull("w", out=nd.zeros((5, 2)), row_ids=nd.array([1]))
+
+
+def test_rows_of_several_keys():
+    store, keys = mx.kv.create(), ["v", "w"]
+    store.init(keys, [nd.array(ROWS * (i + 1)).tostype("row_sparse") for i in range(2)])
+    outs = [nd.sparse.zeros("row_sparse", (5, 2)) for _ in keys]
+    store.row_sparse_pull(keys, out=outs, row_ids=[nd.array([3]), nd.array([3, 1, 3])])
+    assert [parts(one) for one in outs] == [{3: [3, 4]}, {1: [2, -4], 3: [6, 8]}]
+    nested = [[nd.sparse.zeros("row_sparse", (5, 2)) for _ in "12"] for _ in keys]
+    told = [[nd.array([1]), nd.array([3])], [nd.array([3]), nd.array([1])]]
+    store.row_sparse_pull(keys, out=nested, row_ids=told)
+    assert [[sorted(parts(one)) for one in each] for each in nested] == [[[1], [3]], [[3], [1]]]
+    with pytest.raises(MXNetError, match="init must come first"):
+        store.row_sparse_pull([1, 2], out=outs, row_ids=[nd.array([1])] * 2)
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_a_store_adds_up_other_rows_of_each_array(by_rows):
+    store, keys = mx.kv.create(), ["v", "w"]
+    store.init(keys, [nd.zeros((5, 2)).tostype("row_sparse")] * 2)
+    values = [[np.roll(ROWS, i + j, 0) for j in range(3)] for i in range(2)]
+    store.push(keys, [[nd.array(one).tostype("row_sparse") for one in each] for each in values])
+    outs = [[nd.sparse.zeros("row_sparse", (5, 2)) for _ in range(2)] for _ in keys]
+    if by_rows:
+        store.row_sparse_pull(keys, out=outs, row_ids=[[nd.arange(5)] * 2] * 2)
+    else:
+        store.pull(keys, out=outs, ignore_sparse=False)
+    for each, expected in zip(outs, values, strict=True):
+        for one in each:
+            assert one.stype == "row_sparse"
+            assert_allclose(one.asnumpy(), sum(expected))
 
 
 @pytest.mark.parametrize("named", [[0], [0, 1]])

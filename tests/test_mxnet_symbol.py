@@ -92,6 +92,28 @@ def test_names_of_another_thread_are_its_own():
     assert not found[0].startswith("outer_")
 
 
+def test_scopes_of_two_threads_are_open_at_once():
+    both, seen = threading.Barrier(2, timeout=60), {}
+
+    def enter(mood, number):
+        with mx.AttrScope(mood=mood), mx.cpu(number):
+            both.wait()
+            seen[mood] = mx.sym.var("x").attr("mood"), mx.current_context()
+            both.wait()
+        both.wait()
+        seen[mood] += mx.sym.var("x").attr("mood"), mx.current_context()
+
+    threads = [threading.Thread(target=enter, args=one) for one in (("calm", 1), ("gay", 2))]
+    with mx.AttrScope(mood="glad"), mx.cpu(3):
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    assert seen == {
+        mood: (mood, mx.cpu(number), None, mx.cpu(0)) for mood, number in (("calm", 1), ("gay", 2))
+    }
+
+
 # Attributes -------------------------------------------------------------------------------------
 
 
@@ -175,6 +197,106 @@ def test_data_follow_from_outputs():
 def test_a_length_of_zero_is_unknown():
     x, y = mx.sym.var("x", shape=(0, 3)), mx.sym.var("y", shape=(4, 0))
     assert (x + y).infer_shape() == ([(4, 3), (4, 3)], [(4, 3)], [])
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "expected"),
+    [
+        ((2, 3), {}, (2, 3)),
+        ((0, 3), {"y": (2, 0)}, (2, 3)),
+        ((0, 3), {"x": (2, 3)}, (2, 3)),
+        ((0, 3), {"x": (2, 4)}, (2, 4)),
+        ((2, 3), {"x": ()}, (2, 3)),
+        ((2, 3), {"x": (5, 6), "y": (5, 6)}, (5, 6)),
+    ],
+)
+def test_a_shape_of_a_variable_is_completed_or_replaced(own, given, expected):
+    net = mx.sym.var("x", shape=own) + mx.sym.var("y")
+    assert net.infer_shape(**given) == ([expected] * 2, [expected], [])
+    bound = net.simple_bind(mx.cpu(), **given)
+    assert [one.shape for one in bound.arg_arrays] == [expected] * 2
+
+
+@pytest.mark.parametrize(
+    ("own", "given"),
+    [((2, 3), (2, 4)), ((2, 3), (2, 3, 4)), ((0, 3), (2, 4)), ((0, 3), (3,))],
+)
+def test_a_shape_of_a_variable_contradicts_those_of_others(own, given):
+    x, y = mx.sym.var("x", shape=own), mx.sym.var("y")
+    for ask in (
+        lambda: mx.sym.elemwise_add(x, y, name="sum").infer_shape(y=given),
+        lambda: mx.sym.elemwise_add(x, y, name="sum").infer_shape_partial(y=given),
+        lambda: mx.sym.elemwise_add(x, y, name="sum").simple_bind(mx.cpu(), y=given),
+        lambda: mx.sym.elemwise_add(x, mx.sym.var("y", shape=given), name="sum").infer_shape(),
+    ):
+        with pytest.raises(MXNetError, match=r"elemwise_add: .*\(node 'sum'\)"):
+            ask()
+
+
+def test_a_weight_with_a_shape_of_its_own_must_fit():
+    def dense(shape):
+        weight = mx.sym.var("w", shape=shape)
+        return mx.sym.FullyConnected(mx.sym.var("x"), weight, num_hidden=4, name="fc")
+
+    for shape in ((4, 5), (0, 5), (0, 0)):
+        assert dense(shape).infer_shape(x=(2, 5))[0] == [(2, 5), (4, 5), (4,)]
+    with pytest.raises(MXNetError, match=r"\(4, 6\).*\(node 'fc'\)"):
+        dense((4, 6)).infer_shape(x=(2, 5))
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [{"c": (0,)}, {"c": (0, 2)}, {"c": (2, 0)}, {}],
+    ids=["a line", "rows", "columns", "nothing"],
+)
+def test_a_choice_has_no_shape_without_that_of_its_condition(shapes):
+    net = mx.sym.where(*(mx.sym.var(name) for name in "cxy"))
+    found = net.infer_shape_partial(x=(2, 2), y=(2, 2), **shapes)
+    assert found == ([shapes.get("c", ()), (2, 2), (2, 2)], [()], [])
+    with pytest.warns(UserWarning, match="more shapes must be given"):
+        assert net.infer_shape(x=(2, 2), y=(2, 2), **shapes) == (None, None, None)
+    with mx.np_shape():
+        unknown = {name: tuple(n or -1 for n in one) for name, one in shapes.items()}
+        assert net.infer_shape_partial(x=(2, 2), y=(2, 2), **unknown)[1] == [None]
+
+
+def test_a_choice_has_the_shape_of_what_it_chooses_from():
+    net = mx.sym.where(*(mx.sym.var(name) for name in "cxy"))
+    assert net.infer_shape(c=(2,), y=(2, 3)) == ([(2,), (2, 3), (2, 3)], [(2, 3)], [])
+    assert net.infer_shape(c=(2, 3), x=(2, 0)) == ([(2, 3)] * 3, [(2, 3)], [])
+    for shapes in ({"c": (3,), "x": (2, 2)}, {"c": (2, 2), "x": (2, 3)}):
+        with pytest.raises(MXNetError, match="where: "):
+            net.infer_shape(**shapes)
+
+
+@pytest.mark.parametrize(
+    ("told", "x", "expected"),
+    [
+        ({"begin": (0, 1), "end": (2, 3)}, (0, 5), (0, 2)),
+        ({"begin": (1,), "end": (None,)}, (0, 5), (0, 5)),
+        ({"begin": (None, 4), "end": (None, 0), "step": (None, -2)}, (0, 5), (0, 2)),
+        ({"begin": (None, -2), "end": (None, None)}, (3, 0), (3, 0)),
+        ({"begin": (1, 1), "end": (2, 2)}, (), ()),
+    ],
+)
+def test_a_part_of_a_length_that_is_unknown_is_unknown(told, x, expected):
+    net = mx.sym.slice(mx.sym.var("x"), **told)
+    assert net.infer_shape_partial(x=x) == ([x], [expected], [])
+    with mx.np_shape():
+        given = {"x": tuple(n or -1 for n in x)} if x else {}
+        found = tuple(n or -1 for n in expected) if x else None
+        assert net.infer_shape_partial(**given)[1] == [found]
+
+
+def test_what_follows_a_part_has_a_shape_as_far_as_it_is_known():
+    x = mx.sym.var("x")
+    part = mx.sym.slice(x, begin=(0, 0), end=(None, 3))
+    net = mx.sym.FullyConnected(part, num_hidden=4, name="fc")
+    assert net.infer_shape_partial(x=(0, 5)) == ([(0, 5), (4, 3), (4,)], [(0, 4)], [])
+    net = mx.sym.slice_axis(x, axis=-1, begin=1, end=3) + mx.sym.var("y")
+    assert net.infer_shape_partial(x=(0, 5), y=(2, 0)) == ([(0, 5), (2, 2)], [(2, 2)], [])
+    with pytest.raises(MXNetError, match="shapes must agree"):
+        net.infer_shape_partial(x=(0, 5), y=(2, 3))
 
 
 def test_what_stays_open(net):

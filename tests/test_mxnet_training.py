@@ -22,6 +22,7 @@ from symop.interop.mxnet import (
     nd,
     optimizer,
     random,
+    rnn,
     scopes,
     sym,
     test_utils,
@@ -765,6 +766,64 @@ def test_what_comes_too_early():
         made.update()
 
 
+@pytest.mark.parametrize(
+    ("data", "label", "error"),
+    [
+        (("data", array([8.0, 5.0])), ("softmax_label", (8,)), TypeError),
+        (("x", (8, 5)), ("softmax_label", (8,)), MXNetError),
+        (("data", (8, 5)), ("softmax_label", (7,)), MXNetError),
+    ],
+)
+def test_a_module_that_could_not_be_bound_is_bound_later(data, label, error):
+    made, expected = Module(network()), bound(optimizer_=None)
+    with pytest.raises(error):
+        made.bind([data], [label])
+    assert not made.binded
+    made.bind([("data", (8, 5))], [("softmax_label", (8,))])
+    assert made.binded
+    made.init_params(None, *expected.get_params())
+    for one in (made, expected):
+        one.forward_backward(batch_of())
+    close(made.get_outputs()[0], expected.get_outputs()[0])
+
+
+def test_a_module_is_bound_again_if_forced(caplog):
+    made = bound(network(batch_norm=True), optimizer_=None)
+    made.forward(batch_of(), is_train=True)
+    before = weights(made)
+    made.bind([("data", (2, 5))], for_training=False)
+    assert "Already bound" in caplog.text
+    assert made.data_shapes[0].shape == (8, 5)
+    made.bind([("data", (2, 5))], for_training=False, force_rebind=True)
+    assert (made.data_shapes[0].shape, made.for_training) == ((2, 5), False)
+    for name, one in weights(made).items():
+        assert (one == before[name]).all()
+    made.forward(Batch(batch_of(2).data, None))
+    assert made.get_outputs()[0].shape == (2, 3)
+    with pytest.raises(MXNetError, match="bind for training"):
+        made.backward()
+    labels = [("softmax_label", (4,))]
+    made.bind([("data", (4, 5))], labels, inputs_need_grad=True, force_rebind=True)
+    made.forward_backward(batch_of(4))
+    assert made.get_input_grads()[0].asnumpy().any()
+
+
+@pytest.mark.parametrize("contexts", [1, pytest.param(2, marks=needs_two)])
+def test_the_second_axis_of_a_layout_may_be_the_batch(contexts):
+    net = sym.Activation(sym.var("data"), act_type="relu", __layout__="TNC")
+    made = Module(net, label_names=None, context=[context.cpu(i) for i in range(contexts)])
+    made.bind([io.DataDesc("data", (3, 8, 7), layout="TNC")], inputs_need_grad=True)
+    made.init_params()
+    x, slope = np.random.default_rng(0).normal(size=(2, 3, 8, 7)).astype(np.float32)
+    made.forward(Batch([array(x)], None), is_train=True)
+    made.backward([array(slope)])
+    close(made.get_outputs()[0], np.maximum(x, 0))
+    close(made.get_input_grads()[0], slope * (x > 0))
+    (parts,) = made.get_outputs(merge_multi_context=False)
+    for part, expected in zip(parts, np.split(np.maximum(x, 0), contexts, 1), strict=True):
+        close(part, expected)
+
+
 def test_names_of_inputs():
     with pytest.raises(MXNetError, match="data_names: must be among data, softmax_label"):
         Module(network(), data_names=["x"])
@@ -1027,6 +1086,46 @@ def test_buckets_share(tmp_path):
         again.forward(bucket_batch(length), is_train=False)
         made.forward(bucket_batch(length), is_train=False)
         close(again.get_outputs()[0], made.get_outputs()[0])
+
+
+def sequence(length):
+    data, label = sym.var("data"), sym.var("softmax_label")
+    rows = sym.Embedding(data, input_dim=7, output_dim=3)
+    stack = rnn.SequentialRNNCell()
+    for i in range(2):
+        stack.add(rnn.LSTMCell(num_hidden=4, prefix=f"l{i}_"))
+    outputs, _ = stack.unroll(length, inputs=rows, merge_outputs=True)
+    net = sym.FullyConnected(sym.reshape(outputs, shape=(-1, 4)), num_hidden=7, name="pred")
+    net = sym.SoftmaxOutput(net, sym.reshape(label, shape=(-1,)), name="softmax")
+    return net, ("data",), ("softmax_label",)
+
+
+def test_a_bucket_that_was_dropped_is_made_again():
+    def switch():
+        made.switch_bucket(3, [("data", (2, 3))], [("softmax_label", (2, 3))])
+        return made._curr_module
+
+    made = BucketingModule(sequence, default_bucket_key=5)
+    with pytest.raises(MXNetError, match="bind must come first"):
+        switch()
+    made.bind([("data", (2, 5))], [("softmax_label", (2, 5))])
+    made.init_params(initializer.Xavier())
+    assert made.symbol.list_arguments()[1] == "embedding0_weight"
+    first, before = switch(), made._buckets[5]._total_exec_bytes
+    assert made.symbol.list_arguments()[1] == "embedding0_weight"
+    assert made.data_shapes[0].shape == (2, 3)
+    del made._buckets[3]
+    assert switch() is not first
+    assert made._buckets[5]._total_exec_bytes == before
+    assert switch() is made._buckets[3]
+    tokens = np.random.default_rng(0).integers(7, size=(2, 5))
+    made._curr_module.forward(Batch([array(tokens[:, :3])], None), is_train=False)
+    short = made.get_outputs()[0].asnumpy().reshape(2, 3, 7)
+    made.switch_bucket(5, None)
+    made._curr_module.forward(Batch([array(tokens)], None), is_train=False)
+    whole = made.get_outputs()[0].asnumpy().reshape(2, 5, 7)
+    close(short, whole[:, :3])
+    assert np.ptp(whole) > 1e-4
 
 
 def test_what_waits_is_done_before_another_bucket():
