@@ -1,5 +1,7 @@
 """Loops and choices of ``mx.sym.contrib`` against those of ``mx.nd.contrib``, which Python runs."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -157,3 +159,22 @@ def test_shapes_follow_from_branches():
     shapes, outputs, _ = chosen.infer_shape_partial(x=(2, 5))
     known = dict(zip(chosen.list_arguments(), shapes, strict=True))
     assert (known["w"], outputs) == ((3, 5), [(2, 3)])
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("func_var_locs", "(5,)"),
+        ("func_var_locs", "(0, 1)"),
+        ("func_input_locs", "(0, 9)"),
+        ("cond_input_locs", "()"),
+    ],
+)
+def test_wrong_places_in_a_file(name, places):
+    w = sym.var("w")
+    loop = sym.contrib.while_loop(lambda i: i < 3, lambda i: (i, i * w), sym.var("i"), 5)[0]
+    record = json.loads(loop.tojson())
+    node = next(one for one in record["nodes"] if one["op"] == "_while_loop")
+    node["attrs"][name] = places
+    with pytest.raises(MXNetError, match=r"_while_loop: the places .*_while_loop\d*'\)"):
+        sym.load_json(json.dumps(record)).infer_shape(i=(1,), w=(1,))

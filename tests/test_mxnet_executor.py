@@ -412,3 +412,26 @@ def test_the_optimized_symbol_of_sparse_arrays():
     net = mx.sym.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w"))
     executor = net.simple_bind(mx.cpu(), x=(2, 3), w=(3, 1))
     assert executor.get_optimized_symbol().list_arguments() == ["x", "w"]
+
+
+@pytest.mark.parametrize("loss", [False, True])
+def test_gradients_are_on_the_device_of_their_array(loss):
+    """Also where they depend on head gradients alone, or on nothing."""
+    net = mx.sym.var("a") * 2
+    executor = (mx.sym.make_loss(net) if loss else net).simple_bind(mx.cpu(1), a=(2,))
+    executor.forward(is_train=True)
+    executor.backward(None if loss else mx.nd.ones(2))
+    assert executor.grad_dict["a"].context == executor.outputs[0].context == mx.cpu(1)
+    assert executor.grad_dict["a"].asnumpy().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_outputs_of_groups_are_on_the_device_that_is_given(turned):
+    with mx.AttrScope(ctx_group="one"):
+        a = mx.sym.var("a") * 2
+    with mx.AttrScope(ctx_group="two"):
+        total = mx.sym.var("b") + a if turned else a + mx.sym.var("b")
+    groups = {"one": mx.cpu(1), "two": mx.cpu(2)}
+    executor = total.simple_bind(mx.cpu(0), group2ctx=groups, a=(2,), b=(2,))
+    assert executor.outputs[0].context == mx.cpu(0)
+    assert executor.forward()[0].context == executor.outputs[0].context == mx.cpu(0)

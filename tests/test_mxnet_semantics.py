@@ -394,6 +394,81 @@ def test_a_store_does_not_know_keys_of_the_other_kind(held, other):
     assert numbers_in(array) == 5
 
 
+def test_a_key_that_is_named_twice():
+    """Its arrays are summed before one update; ``init`` refuses it."""
+    store, calls = mx.kv.create("local"), []
+    with pytest.raises(MXNetError, match="new, got 'a'"):
+        store.init(["a", "a"], [nd.zeros(2), nd.ones(2)])
+    store.init("a", nd.zeros(2))
+    store.push(["a", "a"], [nd.ones(2), nd.ones(2) * 5])
+    out = nd.zeros(2)
+    store.pull("a", out=out)
+    assert out.asnumpy().tolist() == [6, 6]
+    store._set_updater(lambda key, pushed, stored: calls.append((key, pushed.asnumpy().tolist())))
+    store.push(["a", "a"], [nd.ones(2), nd.ones(2) * 5])
+    assert calls == [("a", [6, 6])]
+    with pytest.raises(MXNetError, match="got csr"):
+        store.push("a", nd.ones((1, 2)).tostype("csr"))
+    with pytest.raises(ValueError, match="'optimizer', got 'x'"):
+        store.is_capable("x")
+
+
+class Updating(mx.kv.TestStore):
+    """A user's store that updates parameters, by twice the gradient."""
+
+    optimizer = None
+
+    def set_optimizer(self, optimizer):
+        self.optimizer = optimizer
+
+    def pushpull(self, key, value, out=None, priority=0):
+        for grad, weight in zip(value, out, strict=True):
+            weight[:] = weight - 2 * self.optimizer.lr * grad
+
+    @staticmethod
+    def is_capable(capability):
+        return capability == "optimizer"
+
+
+def test_a_store_of_the_users_updates_a_module_if_it_is_capable():
+    module = mx.mod.Module(network())
+    module.bind([("data", (2, 3))], [("softmax_label", (2,))])
+    module.init_params(mx.init.Zero())
+    store = Updating()
+    module.init_optimizer(kvstore=store, optimizer_params={"learning_rate": 0.5})
+    batch = mx.io.DataBatch([nd.ones((2, 3))], [nd.array([0, 1])])
+    module.forward_backward(batch)
+    grads = {n: one[0].asnumpy() for n, one in zip(*names_and_grads(module), strict=True)}
+    module.update()
+    assert store.optimizer.lr == 0.5
+    for name, one in module.get_params()[0].items():
+        np.testing.assert_allclose(one.asnumpy(), -grads[name], rtol=1e-6)
+
+
+def names_and_grads(module):
+    group = module._exec_group
+    return group.param_names, group.grad_arrays
+
+
+def test_an_array_that_is_assigned_from_another_device_stays():
+    near, far = nd.zeros((2, 2)), nd.zeros((2, 2), ctx=mx.cpu(1))
+    near[:], far[:] = nd.ones((2, 2), ctx=mx.cpu(1)), nd.ones((2, 2)) * 2
+    far[0] = nd.array([3, 4])
+    near += 1
+    far += 1
+    assert (near.context, far.context) == (mx.cpu(0), mx.cpu(1))
+    assert (near.asnumpy().tolist(), far.asnumpy().tolist()) == ([[2, 2], [2, 2]], [[4, 5], [3, 3]])
+
+
+def test_copies_on_several_devices_are_computed_there():
+    """Though lazy calls of arrays that JAX may move are compiled together."""
+    source, copies = nd.array([1, -1, 2]), [nd.zeros(3, ctx=one) for one in PLACES]
+    for one in copies:
+        source.copyto(one)
+    doubled = [one * 2 for one in copies]
+    assert [one.context for one in (*copies, *doubled)] == [*PLACES, *PLACES]
+
+
 def test_the_store_for_tests():
     store, outs = mx.kv.create("teststore"), [filled(0) for _ in "12"]
     assert store.type == "teststore"

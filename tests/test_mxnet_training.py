@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import symop.interop.mxnet as mx
 from symop.interop.mxnet import (
     callback,
     context,
@@ -1278,3 +1279,42 @@ def test_arrays_of_the_interface_fit():
     made = bound()
     made.forward(io.DataBatch([nd.ones((8, 5))], [nd.zeros((8,))]), is_train=False)
     assert isinstance(made.get_outputs()[0], nd.NDArray)
+
+
+def test_parameters_outlive_a_bind_that_fails():
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    module = Module(net, label_names=None)
+    module.bind([("data", (4, 3))])
+    module.init_params(initializer.One())
+    with pytest.raises(MXNetError, match="shape"):
+        module.bind([("data", (2, 7))], force_rebind=True)
+    assert not module.binded
+    module.bind([("data", (2, 3))])
+    assert module.get_params()[0]["fc_weight"].asnumpy().tolist() == [[1, 1, 1], [1, 1, 1]]
+    with pytest.raises(AssertionError, match="for_training=True"):
+        module.bind([("data", (2, 3))], None, False, True, True)
+
+
+def test_gradients_of_inputs_are_in_parts_of_several_contexts():
+    module = Module(mx.sym.var("data") * 2, label_names=None, context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (4, 3))], inputs_need_grad=True)
+    module.init_params()
+    module.forward(mx.io.DataBatch([mx.nd.ones((4, 3))]), is_train=True)
+    module.backward([mx.nd.ones((4, 3))])
+    (parts,) = module.get_input_grads(merge_multi_context=False)
+    assert [one.shape for one in parts] == [(2, 3), (2, 3)]
+
+
+def test_a_monitor_sees_batches_of_other_shapes():
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    module = Module(net, label_names=None)
+    module.bind([("data", (3, 2))])
+    module.init_params()
+    monitor = mx.mon.Monitor(1)
+    module.install_monitor(monitor)
+    for rows in (5, 3, 5):
+        module.reshape([("data", (rows, 2))])
+        monitor.tic()
+        module.forward(mx.io.DataBatch([mx.nd.ones((rows, 2))]))
+        names = [name for _, name, _ in monitor.toc()]
+        assert names.count("fc_output") == names.count("fc_weight") == 1

@@ -237,6 +237,12 @@ class _Local:
 local = _Local()
 
 
+@functools.cache
+def has_devices() -> bool:
+    """Whether there are several devices."""
+    return jax.device_count() > 1
+
+
 class Segment:
     """A sequence of recorded calls that run together.
 
@@ -259,14 +265,16 @@ class Segment:
         nans: whether results are checked for NaN; each call compares it with the current setting.
         infs: likewise for infinities.
         devices: the devices of committed leaves; None if no leaf is committed.
+        loose: those of uncommitted leaves, if there are several devices.
         closed: whether no leaf is a value of a tape node.
         spent: the indices of the heads of each backward pass that did not retain the record.
         error: the exception raised when it ran, or None.
     """
 
     __slots__ = (
-        "busy", "closed", "devices", "error", "held", "infs", "leaves", "nans", "outputs", "owner",
-        "places", "room", "settings", "sources", "spent", "step", "taped", "traced", "training",
+        "busy", "closed", "devices", "error", "held", "infs", "leaves", "loose", "nans", "outputs",
+        "owner", "places", "room", "settings", "sources", "spent", "step", "taped", "traced",
+        "training",
     )  # fmt: skip
 
     def __init__(self, owner: State) -> None:
@@ -278,6 +286,7 @@ class Segment:
         self.step = tree.root(self.taped, self.training, self.settings)
         self.room = tuned.tuning.segment - 1
         self.devices: Any = None
+        self.loose: Any = None
         self.closed = True
         self.spent: list[tuple[int, ...]] = []
         self.leaves: list[Any] = []
@@ -346,12 +355,34 @@ class Segment:
         """
         if present_settings() != self.settings:
             raise CannotJoinError
-        if not self.traced and getattr(value, "committed", False):
-            devices = value.sharding.device_set
-            if self.devices is None:
-                self.devices = devices
-            elif devices != self.devices:
+        committed = None if self.traced else getattr(value, "committed", None)
+        if committed:
+            self._enter_devices(value.sharding.device_set)
+        elif committed is False and has_devices():
+            self._enter_default(value.sharding.device_set)
+
+    def _enter_devices(self, devices: Any) -> None:
+        """Enters the devices of a committed leaf."""
+        if self.devices is None:
+            if self._has_steps and self.loose not in (None, devices):
                 raise CannotJoinError
+            self.devices = devices
+        elif devices != self.devices:
+            raise CannotJoinError
+
+    def _enter_default(self, devices: Any) -> None:
+        """Enters those of an uncommitted leaf.
+
+        A program runs on the devices of its committed arrays. A call of uncommitted ones alone
+        stays where these are, so it cannot be compiled into a program that runs elsewhere.
+        """
+        if self._has_steps and self.devices not in (None, devices):
+            raise CannotJoinError
+        self.loose = devices
+
+    @property
+    def _has_steps(self) -> bool:
+        return len(self.outputs) > len(self.leaves)
 
     def add_leaf(self, type: VarType, value: Any, source: Source) -> int:
         """Adds a value from outside the segment as a leaf; returns its index."""

@@ -49,9 +49,14 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
 
     Raises:
         MXNetError, ValueError: the shape does not fit.
+        TypeError: there is no such keyword.
     """
+    unknown = kwargs.keys() - {"shape", "reverse"}
+    if unknown:
+        raise TypeError(f"reshape: keywords must be shape and reverse, got {min(unknown)!r}")
     given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-    wanted = kwargs.pop("shape", None) if not shape else given
+    told = kwargs.pop("shape", None)
+    wanted = given if shape else told
     try:
         result: NDArray = called("Reshape")(self, shape=tuple(wanted or self.shape), **kwargs)
     except MXNetError as error:

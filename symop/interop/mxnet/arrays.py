@@ -17,6 +17,7 @@ from registry.errors import BoundsError, SymopError
 from registry.types import OpReqType
 from registry.values import SelectedRows
 from symop.eager.array_protocols import answers_for
+from symop.eager.segments import has_devices
 from symop.interop.mxnet.array_indices import assigned, entries_of
 from symop.interop.mxnet.binary import decoded, encoded
 from symop.interop.mxnet.context import Context, as_context, context_of
@@ -353,7 +354,7 @@ class NDArray(Viewed):
     def __setitem__(self, index: Any, value: Any) -> None:
         entries = entries_of(index)
         if isinstance(value, NDArray):
-            value = value.dense()
+            value = on_device_of(self, value).dense()
         self._put(entries, value)
         self.tell()
 
@@ -539,6 +540,8 @@ def zeros_of(
 
 def on_device_of(place: NDArray, source: NDArray) -> NDArray:
     """``source`` on the device of ``place``; a recorded array stays, so that it has a gradient."""
+    if not has_devices():
+        return source  # to ask for the device of an array would compute it
     recorded = so.autograd.is_recording() and source.stored.is_recorded
     return source if recorded else source.as_in_context(place.context)
 

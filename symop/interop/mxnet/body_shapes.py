@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.partial_shapes import Partial, Shapes, merged
 
@@ -35,9 +36,11 @@ def _foreach(node: Node, given: Shapes, found: Shapes, infer: Infer) -> None:
     if any(shape is not None and len(shape) == 1 for shape in given[: len(data)]):
         return  # slices have no axes
     order = (*data, *states, *values["remain_locs"])
+    _require(sorted(order) == list(range(len(given))), order)
     places = [order.index(i) for i in range(len(order))]
     shape_of = _inferred(heads, places, given, infer, sliced=len(data))
     count, length = values["num_out_data"], _length(given[0])
+    _require(len(heads) - count == len(states), states)
     for i, head in enumerate(heads):
         if i < count:
             found[i] = merged(found[i], _stacked(length, shape_of(head)))
@@ -50,14 +53,15 @@ def _while_loop(node: Node, given: Shapes, found: Shapes, infer: Infer) -> None:
     places = values["func_input_locs"]
     _inferred(holds, values["cond_input_locs"], given, infer)
     shape_of = _inferred(body, places, given, infer)
-    count = values["num_out_data"]
+    count, own = values["num_out_data"], values["func_var_locs"]
+    _require(len(body) - count == len(own), own)
+    _require(all(0 <= one < len(places) for one in own), own)
     for i, head in enumerate(body):
         if i < count:
             stacked = _stacked(values["max_iterations"], shape_of(head))
             found[i] = merged(found[i], stacked)
         else:
-            place = places[values["func_var_locs"][i - count]]
-            _equal(given, place, found, i, shape_of(head))
+            _equal(given, places[own[i - count]], found, i, shape_of(head))
 
 
 def _cond(node: Node, given: Shapes, found: Shapes, infer: Infer) -> None:
@@ -87,6 +91,8 @@ def _inferred(
         sliced: the number of first inputs of which the body gets slices.
     """
     variables = [node for node in topological(heads) if node.is_variable]
+    _require(len(variables) == len(places), places)
+    _require(all(0 <= one < len(given) for one in places), places)
     pairs = list(zip(variables, places, strict=True))
     known = {}
     for variable, place in pairs:
@@ -98,6 +104,13 @@ def _inferred(
         own = _stacked(_length(given[place]), shape) if place < sliced else shape
         given[place] = merged(given[place], own)
     return shape_of
+
+
+def _require(holds: bool, places: Sequence[int]) -> None:
+    if not holds:
+        raise MXNetError(
+            f"the places of inputs must be those of the body of a loop or a branch, got {places}"
+        )
 
 
 def _equal(given: Shapes, place: int, found: Shapes, i: int, shape: Partial) -> None:

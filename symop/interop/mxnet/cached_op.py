@@ -13,7 +13,7 @@ from symop.interop.mxnet.graph import topological
 class CachedOp:
     """Calls the operators of a symbol on arrays, one for each of its inputs, in order.
 
-    Calls are recorded as others are, and auxiliary states are not updated.
+    Calls are recorded as others are; calls that are recorded for training update auxiliary states.
 
     Example:
         >>> import symop.interop.mxnet as mx

@@ -122,10 +122,10 @@ class Executor:
             values = [jax.device_put(*pair) for pair in zip(values, devices, strict=True)]
         hold_together(arrays, values)
 
-    @property
+    @functools.cached_property
     def is_scattered(self) -> bool:
         """Whether its arrays are on several devices."""
-        return self._places is not None
+        return len(devices_of([*self.arg_dict.values(), *self.aux_dict.values()])) > 1
 
     def _translated(self, heads: Sequence[Entry]) -> Graph:
         every = {**self.arg_dict, **self.aux_dict}
@@ -413,8 +413,15 @@ class Executor:
         self._watched = None
 
     def copy_monitor(self, other: "Executor") -> None:
-        """Monitors passes by the function that ``other`` has."""
+        """Monitors passes by the function of ``other``, and by the monitors installed there."""
         self.set_monitor_callback(other._monitor, other._monitors_inputs)
+        for one in other.installed:
+            one.install(self)
+
+    @functools.cached_property
+    def installed(self) -> list[Any]:
+        """The monitors that watch its passes."""
+        return []
 
     def _watch(self, is_train: bool) -> None:
         assert self._monitor is not None
@@ -432,12 +439,22 @@ def _zeros(shape: Shape, dtype: Any) -> jax.Array:
         return filled(shape, 0, dtype)
 
 
+def devices_of(arrays: Sequence[NDArray]) -> list[jax.Device]:
+    """The devices of arrays, each once."""
+    return list(dict.fromkeys(one.context.device for one in arrays))
+
+
 def places(arrays: Sequence[NDArray], ctx: Context) -> jax.Device | None:
-    """The device that computes, if arrays are on several devices; None otherwise."""
-    devices = {one.context.device for one in arrays}
-    if len(devices) < 2:
-        return None
-    return ctx.device if ctx.device in devices else arrays[0].context.device
+    """The device that computes, unless all arrays are where JAX computes by default.
+
+    Args:
+        arrays: the arguments and states.
+        ctx: where the outputs are, if the arrays are on several devices.
+    """
+    devices = devices_of(arrays)
+    if len(devices) > 1:
+        return ctx.device
+    return None if not devices or devices[0] == jax.devices()[0] else devices[0]
 
 
 def _resized(name: str, old: NDArray, shape: Shape) -> NDArray:

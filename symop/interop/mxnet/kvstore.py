@@ -11,7 +11,7 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.base_optimizer import Optimizer
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, MXNetValueError
 from symop.interop.mxnet.kvstore_base import KVStoreBase, TestStore
 from symop.interop.mxnet.sparse_arrays import RowSparseNDArray, assign, rows_named
 from symop.interop.mxnet.storage import ROW_SPARSE
@@ -58,41 +58,46 @@ class KVStore(KVStoreBase):
         """True for ``"optimizer"``.
 
         Raises:
-            MXNetError: another capability is asked for.
+            MXNetValueError: another capability is asked for.
         """
         if capability.lower() != self.OPTIMIZER:
-            raise MXNetError(f"is_capable: it must be 'optimizer', got {capability!r}")
+            raise MXNetValueError(f"is_capable: it must be 'optimizer', got {capability!r}")
         return True
 
     def init(self, key: Any, value: Any) -> None:
         """Stores copies of arrays, one or a list.
 
         Raises:
-            MXNetError: a key exists already, or keys are partly numbers and partly text.
+            MXNetError: a key exists already or is named twice, or keys are partly numbers and
+                partly text.
         """
         pairs = _pairs(key, value)
         kinds = {isinstance(one, str) for one in [*self._stored, *(one for one, _ in pairs)]}
         if len(kinds) > 1:
             raise MXNetError("init: keys must be all numbers or all text, got both")
-        for one, _ in pairs:
-            if one in self._stored:
+        made: dict[Key, NDArray] = {}
+        for one, arrays in pairs:
+            if one in self._stored or one in made:
                 raise MXNetError(f"init: a key must be new, got {one!r}")
-        self._stored |= {one: _copied(arrays[0]) for one, arrays in pairs}
+            made[one] = _copied(arrays[0])
+        self._stored |= made
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
-        """Replaces or updates stored arrays, each by the sum of arrays.
+        """Replaces or updates stored arrays, each by the sum of the arrays given for its key.
 
         All keys are replaced or, by MXNet's optimizers, updated in one step; an updater of the
         user's is called for one key after the other.
 
         Raises:
-            MXNetError: a key does not exist.
+            MXNetError: a key does not exist, or an array is a csr array.
         """
         del priority
-        pairs = _pairs(key, value)
+        pairs = list(_by_key(_pairs(key, value)).items())
+        if any(one.stype == "csr" for _, arrays in pairs for one in arrays):
+            raise MXNetError("push: arrays must be default or row_sparse, got csr")
         stored = [self._of(one) for one, _ in pairs]
         keys = [one for one, _ in pairs]
-        if isinstance(self._updater, Updater) and len(set(keys)) == len(keys):
+        if isinstance(self._updater, Updater):
             # As in MXNet, a single array is passed on itself; only a user's updater gets a copy.
             sums = [arrays[0] if len(arrays) == 1 else _total(arrays) for _, arrays in pairs]
             self._updater(keys, sums, stored)
@@ -223,6 +228,14 @@ def _pairs(key: Any, value: Any) -> list[tuple[Key, Sequence[NDArray]]]:
         (one, [given] if isinstance(given, NDArray) else list(given))
         for one, given in zip(key, value, strict=True)
     ]
+
+
+def _by_key(pairs: Sequence[tuple[Key, Sequence[NDArray]]]) -> dict[Key, list[NDArray]]:
+    """All arrays of each key."""
+    found: dict[Key, list[NDArray]] = {}
+    for key, arrays in pairs:
+        found.setdefault(key, []).extend(arrays)
+    return found
 
 
 def _flat(arrays: Any) -> list[NDArray]:

@@ -41,8 +41,10 @@ class Monitor:
         self.exes: list[Executor] = []
 
     def install(self, exe: Executor) -> None:
-        """Monitors the passes of ``exe``."""
-        self.exes.append(exe)
+        """Monitors the passes of ``exe``, and of executors made from it for other shapes."""
+        if exe not in self.exes:
+            self.exes.append(exe)
+            exe.installed.append(self)
 
     def stat_helper(self, name: str, array: NDArray) -> None:
         """Records the statistic of an array if the monitor is active and the name matches."""
@@ -61,10 +63,13 @@ class Monitor:
         """Marks the end of a batch; returns step, name and text of each recorded statistic."""
         if not self.activated:
             return []
+        arrays: dict[int, tuple[str, NDArray]] = {}
         for one in self.exes:
             one.set_monitor_callback(None)
             for name, array in {**one.arg_dict, **one.aux_dict}.items():
-                self.stat_helper(name, array)
+                arrays[id(array)] = name, array  # executors may share it
+        for each in arrays.values():
+            self.stat_helper(*each)
         self.activated = False
         found = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
         self.queue = []

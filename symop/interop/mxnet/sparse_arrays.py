@@ -227,11 +227,13 @@ class BaseSparseNDArray(NDArray):
     def check_format(self, full_check: bool = True) -> None:
         """Checks the indices that the array was made of.
 
+        Args:
+            full_check: whether to check their values; those of shapes were checked before.
+
         Raises:
             MXNetError: they are not ascending, or out of bounds.
         """
-        del full_check
-        if self._fault:
+        if full_check and self._fault:
             raise MXNetError(f"check_format: {self._fault}")
 
     def detach(self) -> NDArray:

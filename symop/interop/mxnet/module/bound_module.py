@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.batches import DataDesc
-from symop.interop.mxnet.errors import MXNetError, MXNetValueError
+from symop.interop.mxnet.errors import MXNetAssertionError, MXNetError, MXNetValueError
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.initializer import InitDesc
 from symop.interop.mxnet.module.base_module import BaseModule
@@ -132,8 +132,13 @@ class BoundModule(BaseModule):
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
 
         Raises:
-            MXNetError: a shape cannot be inferred, or names differ from those of the module.
+            MXNetError: a shape cannot be inferred, or names differ from those of the module, or
+                gradients are wanted without training; parameters remain for a later call.
         """
+        if inputs_need_grad and not for_training:
+            raise MXNetAssertionError(
+                "bind: inputs_need_grad=True must come with for_training=True"
+            )
         if force_rebind and self.binded:
             self._loaded = self.get_params() if self.params_initialized else self._loaded
             self._reset_bind()
@@ -155,11 +160,11 @@ class BoundModule(BaseModule):
         )
         self._grad_req = grad_req
         self._shape(data, labels)
-        self.binded = True
         if shared_module is not None:
             self.params_initialized = shared_module.params_initialized
         elif self.params_initialized:
             self._write(*self._loaded)
+        self.binded = True
 
     def _requests(self, given: Any, data: Sequence[str]) -> dict[str, str]:
         names = self._symbol.list_arguments()
@@ -278,7 +283,8 @@ class BoundModule(BaseModule):
         super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
 
     def _write(self, arg_params: Params, aux_params: Params) -> None:
-        executor = self._own_executor("bind")
+        executor = self._executor
+        assert executor is not None
         for own, given in ((executor.arg_dict, arg_params), (executor.aux_dict, aux_params)):
             for name, value in given.items():
                 if name in own:

@@ -190,7 +190,8 @@ class Module(BoundModule):
 
         Args:
             kvstore: ``"local"``, ``"device"`` or None, which have no effect; or a store that
-                updates; or one of a registered class, which sums gradients before the update.
+                updates; or one of a registered class, which sums gradients before the update, or
+                updates if it is capable of ``"optimizer"``.
             optimizer: an optimizer or its name.
             optimizer_params: its arguments, a dict or pairs; ``rescale_grad`` defaults to one over
                 the number of examples in a batch.
@@ -235,6 +236,8 @@ class Module(BoundModule):
         for name in self._param_names:
             array = self._own_executor("init_optimizer").arg_dict[name]
             store.broadcast(name, array, array)
+        if store.is_capable(KVStoreBase.OPTIMIZER):
+            store.set_optimizer(self._optimizer)
         return store
 
     def _made_optimizer(self, given: Any, params: Any) -> Any:
@@ -446,9 +449,14 @@ class Module(BoundModule):
             # Without prepare, the rows that a batch needs are not known.
             self._kvstore.pull(names, weights, ignore_sparse=self._prepared)
         elif self._updater is not None:
+            pairs = zip(grads.items(), weights, strict=True)
+            if self._summing is not None and self._summing.is_capable(KVStoreBase.OPTIMIZER):
+                for (i, grad), weight in pairs:
+                    self._summing.pushpull(self._param_names[i], [grad], out=[weight])
+                return
             if self._summing is not None:
                 for i, grad in grads.items():
-                    self._summing.pushpull(self._param_names[i], grad)
+                    self._summing.pushpull(self._param_names[i], [grad])
             self._updater(list(grads), list(grads.values()), weights)
 
     # Results
@@ -463,23 +471,27 @@ class Module(BoundModule):
         found = self._own_executor("get_outputs").outputs
         if merge_multi_context:
             return list(found) if len(self._contexts) == 1 else [one.copy() for one in found]
-        return [self._parts(one, self._symbol[i]) for i, one in enumerate(found)]
+        layouts = [one.attr("__layout__") for one in self._symbol]
+        return [self._parts(*each) for each in zip(found, layouts, strict=True)]
 
-    def _parts(self, array: NDArray, of: Symbol) -> list[NDArray]:
-        """An output's parts, one for each context, along the batch axis of its layout."""
-        axis, count = DataDesc.get_batch_axis(of.attr("__layout__")), len(self._contexts)
+    def _parts(self, array: Any, layout: str | None) -> list[NDArray]:
+        """An array's parts, one for each context, along the batch axis of its layout."""
+        axis, count = DataDesc.get_batch_axis(layout), len(self._contexts)
         if axis < 0 or count == 1:
             return [array]
         return [array_of(one) for one in jnp.array_split(array.value, count, axis)]
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradients of the data."""
+        """The gradients of the data; unless merged, each in parts of the contexts."""
         self._settle()
         grads = self._own_executor("get_input_grads").grad_dict
         if not self.inputs_need_grad:
             raise MXNetError("get_input_grads: bind with inputs_need_grad=True must come first")
         found = [grads[one.name] for one in self._data_shapes]
-        return found if merge_multi_context else [[one] for one in found]
+        if merge_multi_context:
+            return found
+        pairs = zip(found, self._data_shapes, strict=True)
+        return [self._parts(grad, one.layout) for grad, one in pairs]
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Updates a metric with labels and outputs."""
