@@ -26,6 +26,19 @@ class TestDevices:
             assert (doubled.tolist(), tripled.tolist(), more.tolist()) == ([2, 4], [9], [3, 5])
             assert [str(one.device) for one in (more, tripled)] == ["cpu:0", "cpu:1"]
 
+    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+    def test_calls_of_arrays_that_jax_may_move_stay(self, order):
+        """An uncommitted array moves only in a call with one that is committed elsewhere."""
+        for _ in range(3):
+            loose, far = nd.array([1.0, 2.0]), on(1, 3.0)
+            calls = [lambda loose=loose: loose * 2, lambda far=far: far * 3]
+            made = {i: calls[i]() for i in order}
+            both = loose + far
+            more = made[0] + 1
+            assert [made[0].tolist(), made[1].tolist(), both.tolist()] == [[2, 4], [9], [4, 5]]
+            places = [str(one.device) for one in (made[0], made[1], both, more)]
+            assert places == ["cpu:0", "cpu:1", "cpu:1", "cpu:0"]
+
     def test_gradients_on_two_devices(self):
         a, b = on(0, 1.0, 2.0), on(1, 3.0)
         a.attach_grad()

@@ -18,9 +18,10 @@ import numpy as np
 from registry.types import is_inexact
 from symop.interop.mxnet.arrays import NDArray, array_of, zeros_of
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.executor import Executor, Monitor
+from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.operators import find
+from symop.interop.mxnet.watching import Monitor
 
 
 class Perturbed:
