@@ -34,10 +34,26 @@ class TestDevices:
             calls = [lambda loose=loose: loose * 2, lambda far=far: far * 3]
             made = {i: calls[i]() for i in order}
             both = loose + far
-            more = made[0] + 1
+            more, again = made[0] + 1, loose * 2
             assert [made[0].tolist(), made[1].tolist(), both.tolist()] == [[2, 4], [9], [4, 5]]
-            places = [str(one.device) for one in (made[0], made[1], both, more)]
-            assert places == ["cpu:0", "cpu:1", "cpu:1", "cpu:0"]
+            places = [str(one.device) for one in (made[0], made[1], both, more, again)]
+            assert places == ["cpu:0", "cpu:1", "cpu:1", "cpu:0", "cpu:0"]
+
+    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+    def test_draws_are_on_the_default_device(self, order):
+        far = on(1, 3.0)
+        for _ in range(3):
+            calls = [lambda: nd.random_uniform(shape=(2,)), lambda: far * 3]
+            made = {i: calls[i]() for i in order}
+            assert [str(made[i].device) for i in (0, 1)] == ["cpu:0", "cpu:1"]
+
+    def test_a_constant_joins_the_calls_of_another_device(self):
+        """It moves, as in JAX, and the calls still run together."""
+        far = on(1, 3.0)
+        first = far * 2
+        second = first + nd.array([1.0])
+        assert second._segment is first._segment
+        assert (str(second.device), second.tolist()) == ("cpu:1", [7.0])
 
     def test_gradients_on_two_devices(self):
         a, b = on(0, 1.0, 2.0), on(1, 3.0)

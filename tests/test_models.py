@@ -24,15 +24,16 @@ def pair_of(models, name):
 
 def test_each_is_shorter_than_in_flax(models):
     for pair in models.PAIRS:
-        ours, theirs = pair.lines
-        assert ours < theirs, pair.name
+        ours, *others = pair.lines
+        assert ours < min(others), pair.name
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_losses_equal_those_of_flax(models, name):
     sides = models.Sides(pair_of(models, name), 4)
-    sides.check(sides.runs(), 4)
+    runs = sides.runs()
+    models.check(*runs, sides.near(runs[1]), 4)
 
 
 @pytest.mark.thorough

@@ -414,6 +414,7 @@ def test_the_optimized_symbol_of_sparse_arrays():
     assert executor.get_optimized_symbol().list_arguments() == ["x", "w"]
 
 
+@needs_two
 @pytest.mark.parametrize("loss", [False, True])
 def test_gradients_are_on_the_device_of_their_array(loss):
     """Also where they depend on head gradients alone, or on nothing."""
@@ -423,6 +424,23 @@ def test_gradients_are_on_the_device_of_their_array(loss):
     executor.backward(None if loss else mx.nd.ones(2))
     assert executor.grad_dict["a"].context == executor.outputs[0].context == mx.cpu(1)
     assert executor.grad_dict["a"].asnumpy().tolist() == [2, 2]
+
+
+@needs_two
+def test_a_head_gradient_comes_from_another_device():
+    executor = (mx.sym.var("a") * 2).simple_bind(mx.cpu(0), a=(2,))
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones(2, ctx=mx.cpu(1)))
+    assert executor.grad_dict["a"].context == mx.cpu(0)
+
+
+@needs_two
+def test_the_context_that_is_named_wins_over_the_current_one():
+    with mx.cpu(1):
+        executor = (mx.sym.var("a") * 2).simple_bind(mx.cpu(0), a=(2,))
+    executor.arg_dict["a"][:] = 3
+    (out,) = executor.forward()
+    assert (out.context, out.asnumpy().tolist()) == (mx.cpu(0), [6, 6])
 
 
 @pytest.mark.parametrize("turned", [False, True])

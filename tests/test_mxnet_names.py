@@ -254,6 +254,19 @@ def test_gradients_of_integers_inside_of_a_graph(request_, expected):
         executor.backward([mx.nd.ones((3,)), mx.nd.ones((2,)), mx.nd.ones((2,))])
 
 
+def test_a_head_gradient_that_nothing_reads_need_not_be_given():
+    """That of a prediction in integers beside a loss."""
+    x, label = mx.sym.var("x"), mx.sym.var("label")
+    best = mx.sym.Cast(mx.sym.argmax(x, axis=1), dtype="int32")
+    both = mx.sym.Group([mx.sym.SoftmaxOutput(x, label), best])
+    executor = both.simple_bind(mx.cpu(), x=(2, 3), label=(2,))
+    executor.arg_dict["x"][:] = mx.nd.array([[0, 2, 1], [3, 0, 0]])
+    _, found = executor.forward(is_train=True)
+    executor.backward()
+    assert found.asnumpy().tolist() == [1, 0]
+    assert np.abs(executor.grad_dict["x"].asnumpy()).max() > 0.1
+
+
 def test_integers_of_which_nothing_is_cast_have_zero_gradients():
     total = mx.sym.var("x", dtype="int32") + mx.sym.var("y", dtype="int32")
     executor = total.simple_bind(mx.cpu(), x=(2,), y=(2,))

@@ -342,7 +342,8 @@ def test_parameters_of_csr_arrays_are_updated(name, stype):
     """All entries, as in MXNet, where only dense operators update such a parameter."""
     forget_warnings()
     numbers = np.array([[0, 1, 0], [2.0, 0, -3]], np.float32)
-    dense = [array_of(one, np.float32) for one in (numbers, 0 * numbers + 0.5)]
+    slopes = np.array([[0, 0, 0], [0.5, 0, -1]], np.float32)
+    dense = [array_of(one, np.float32) for one in (numbers, slopes)]
     stored = [dense[0].tostype("csr"), dense[1].tostype(stype)]
     updates = [
         optimizer.get_updater(optimizer.create(name, learning_rate=0.1, wd=0.2)) for _ in "12"

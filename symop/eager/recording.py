@@ -51,8 +51,8 @@ def one_result(call: InternedCall, inputs: Sequence[Any], state: State | None = 
                 ],
             )
         step = segment.step.children.get(key)
-        if step is None or step.careful:
-            step = segment.extend(call, key) if step is None else segment.confirm(step)
+        if step is None or step.careful or segment.stray:
+            step = segment.admit(call, key, step)
         outputs = segment.outputs
         out = new(make)
         out._value = out._link = out._grad = None
@@ -117,8 +117,7 @@ def _run_alone(call: InternedCall, inputs: Sequence[Any], segment: Segment) -> l
 def _added(call: InternedCall, inputs: Sequence[Any], segment: Segment) -> list[Any]:
     """Adds a call to ``segment``, which is busy with it; returns the values that it adds."""
     key = (call, *[segment.place(call, i, one) for i, one in enumerate(inputs)])
-    step = segment.step.children.get(key)
-    step = segment.extend(call, key) if step is None else segment.confirm(step)
+    step = segment.admit(call, key, segment.step.children.get(key))
     return segment.take(step, call.make)
 
 

@@ -239,8 +239,8 @@ local = _Local()
 
 @functools.cache
 def has_devices() -> bool:
-    """Whether there are several devices."""
-    return jax.device_count() > 1
+    """Whether arrays may be on several devices; the host is one beside an accelerator."""
+    return jax.device_count() > 1 or jax.default_backend() != "cpu"
 
 
 class Segment:
@@ -265,16 +265,18 @@ class Segment:
         nans: whether results are checked for NaN; each call compares it with the current setting.
         infs: likewise for infinities.
         devices: the devices of committed leaves; None if no leaf is committed.
-        loose: those of uncommitted leaves, if there are several devices.
+        uncommitted: those of uncommitted leaves, if there are several devices.
+        strays: the indices of uncommitted leaves on other devices than the committed ones.
+        stray: whether the call being added reads such a leaf.
         closed: whether no leaf is a value of a tape node.
         spent: the indices of the heads of each backward pass that did not retain the record.
         error: the exception raised when it ran, or None.
     """
 
     __slots__ = (
-        "busy", "closed", "devices", "error", "held", "infs", "leaves", "loose", "nans", "outputs",
-        "owner", "places", "room", "settings", "sources", "spent", "step", "taped", "traced",
-        "training",
+        "busy", "closed", "devices", "error", "held", "infs", "leaves", "nans", "outputs", "owner",
+        "places", "room", "settings", "sources", "spent", "step", "stray", "strays", "taped",
+        "traced", "training", "uncommitted",
     )  # fmt: skip
 
     def __init__(self, owner: State) -> None:
@@ -286,7 +288,9 @@ class Segment:
         self.step = tree.root(self.taped, self.training, self.settings)
         self.room = tuned.tuning.segment - 1
         self.devices: Any = None
-        self.loose: Any = None
+        self.uncommitted: Any = None
+        self.strays: set[int] = set()
+        self.stray = False
         self.closed = True
         self.spent: list[tuple[int, ...]] = []
         self.leaves: list[Any] = []
@@ -338,13 +342,14 @@ class Segment:
         source = array.source if self.taped else None
         known = id(value) if source is None else id(array)
         place = self.places.get(known)
-        if place is not None:
-            return place
-        if isinstance(value, jax.core.Tracer) and not self.traced:
-            raise TracedInputError
-        self._require_near(value)
-        self.held.append(array)  # kept alive, so that its id is not reused
-        place = self.places[known] = self.add_leaf(array.type, value, source)
+        if place is None:
+            if isinstance(value, jax.core.Tracer) and not self.traced:
+                raise TracedInputError
+            self._require_near(value)
+            self.held.append(array)  # kept alive, so that its id is not reused
+            place = self.places[known] = self.add_leaf(array.type, value, source)
+        if self.uncommitted is not None and self.devices not in (None, self.uncommitted):
+            self._enter_stray(value, place)
         return place
 
     def _require_near(self, value: Any) -> None:
@@ -359,30 +364,38 @@ class Segment:
         if committed:
             self._enter_devices(value.sharding.device_set)
         elif committed is False and has_devices():
-            self._enter_default(value.sharding.device_set)
+            self.uncommitted = value.sharding.device_set
 
     def _enter_devices(self, devices: Any) -> None:
-        """Enters the devices of a committed leaf."""
+        """Enters the devices of a committed leaf, where the segment will run.
+
+        Earlier calls of uncommitted arrays alone must not move there.
+        """
         if self.devices is None:
-            if self._has_steps and self.loose not in (None, devices):
+            if len(self.outputs) > len(self.leaves) and self.uncommitted not in (None, devices):
                 raise CannotJoinError
             self.devices = devices
         elif devices != self.devices:
             raise CannotJoinError
 
-    def _enter_default(self, devices: Any) -> None:
-        """Enters those of an uncommitted leaf.
+    def _enter_stray(self, value: Any, place: int) -> None:
+        """Notes an uncommitted leaf that is not on the devices of the segment."""
+        if not getattr(value, "committed", True) and value.sharding.device_set != self.devices:
+            self.strays.add(place)
+            self.stray = True
 
-        A program runs on the devices of its committed arrays. A call of uncommitted ones alone
-        stays where these are, so it cannot be compiled into a program that runs elsewhere.
+    def _require_company(self, key: tuple[Any, ...]) -> None:
+        """Checks that a call with an uncommitted leaf from elsewhere has another array, too.
+
+        As in JAX, such a leaf moves to the devices of the other arrays, and a call of such leaves
+        alone stays where they are.
+
+        Raises:
+            CannotJoinError: there is no other array.
         """
-        if self._has_steps and self.devices not in (None, devices):
+        self.stray = False
+        if all(place in self.strays for place in key[1:] if place.__class__ is int):
             raise CannotJoinError
-        self.loose = devices
-
-    @property
-    def _has_steps(self) -> bool:
-        return len(self.outputs) > len(self.leaves)
 
     def add_leaf(self, type: VarType, value: Any, source: Source) -> int:
         """Adds a value from outside the segment as a leaf; returns its index."""
@@ -409,6 +422,8 @@ class Segment:
             if call.operator.slot_of(index).role != "key":
                 return LEFT_OUT
             self._require_near(None)
+            if len(call.operator.slots) == 1 and has_devices():
+                self._require_default()
             root, number = random.draw(owner=call.operator.name)
             return self.add_leaf(KEY_TYPE, (root, np.uint32(number)), None)
         kind = value.__class__
@@ -427,12 +442,33 @@ class Segment:
             raise ArgumentError(f"{call.operator.name}: the entries must be numbers, got {value!r}")
         return self.leaf(call.make(value))
 
+    def _require_default(self) -> None:
+        """Checks that a draw that reads no array runs where JAX computes by default.
+
+        Raises:
+            CannotJoinError: the segment runs elsewhere.
+        """
+        here = {jax.config.jax_default_device or jax.devices()[0]}  # type: ignore[attr-defined]
+        if self.devices not in (None, here):
+            raise CannotJoinError
+        self.uncommitted = here
+
     # Calls
 
     @property
     def _checks_ranks(self) -> bool:
         """Whether a call on inputs of different ranks runs immediately, so that JAX checks it."""
         return bool(self.room) and self.settings.ranks != "allow"
+
+    def admit(self, call: InternedCall, key: tuple[Any, ...], step: TraceNode | None) -> TraceNode:
+        """Returns the step of a call: ``step``, if it is known, or a new one.
+
+        Raises:
+            CannotJoinError: the call must run on other devices, or under other settings.
+        """
+        if self.stray:
+            self._require_company(key)
+        return self.extend(call, key) if step is None else self.confirm(step)
 
     def confirm(self, step: TraceNode) -> TraceNode:
         """Returns ``step``, which is known, if JAX's settings are those of the segment.

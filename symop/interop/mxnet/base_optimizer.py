@@ -399,13 +399,13 @@ class Formula(Optimizer):
         """Updates parameters by the rows of their gradients, where one of either is sparse."""
         leaves, trees = zip(*map(jax.tree.flatten, states), strict=True)
         groups = [[one, *own] for one, own in zip(weights, leaves, strict=True)]
-        if any(one.stype == "csr" for one in chain.from_iterable(groups)):
-            self._update_as_dense(indices, groups, grads, trees)
-            return
         if len(set(map(id, chain.from_iterable(groups)))) < sum(map(len, groups)):
             # A parameter that is named again is updated again, from its new value.
             for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
                 self._update_stored([index], [weight], [grad], [state])
+            return
+        if any(one.stype == "csr" for one in chain.from_iterable(groups)):
+            self._update_as_dense(indices, groups, grads, trees)
             return
         lazy = tuple(map(self._is_lazy, weights, grads, leaves))
         with self.counted_if_changed(list(chain.from_iterable(groups))):
@@ -425,9 +425,11 @@ class Formula(Optimizer):
         warn_fallback(f"{type(self).__name__}.update", stypes, "csr", level=5)
         dense = [[_without_csr(one) for one in group] for group in groups]
         states = [tree.unflatten(own[1:]) for tree, own in zip(trees, dense, strict=True)]
-        Formula.update(
-            self, indices, [own[0] for own in dense], list(map(_without_csr, grads)), states
-        )
+        slopes = [
+            one.tostype("default") if any(part.stype == "csr" for part in group) else one
+            for one, group in zip(grads, groups, strict=True)
+        ]
+        Formula.update(self, indices, [own[0] for own in dense], slopes, states)
         for one, new in zip(chain(*groups), chain(*dense), strict=True):
             if one is not new:
                 assign(one, new)

@@ -6,7 +6,7 @@ from typing import Any
 
 from symop.interop.mxnet.arrays import NDArray, array_named, zeros_of
 from symop.interop.mxnet.calls import as_shape
-from symop.interop.mxnet.context import Context, as_context, existing
+from symop.interop.mxnet.context import Context, existing, named
 from symop.interop.mxnet.errors import MXNetError, near
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import Entry, Node, argument_names, state_names
@@ -53,7 +53,7 @@ def bind(
         {name: gradients.get(name) for name in names},
         requests,
         _by_name("aux_states", aux_states, states),
-        None if ctx is None else as_context(ctx),
+        named(ctx),
     )
 
 
@@ -102,7 +102,7 @@ def simple_bind(
         for name, one in arguments.items()
     }
     states = {name: arrays[name] for name in state_names(heads)}
-    return executor_of(heads, arguments, gradients, requests, states, existing(ctx))
+    return executor_of(heads, arguments, gradients, requests, states, named(ctx))
 
 
 def zeros_at(stype: str, type: tuple[Any, Any], name: str, place: Context | None) -> NDArray:

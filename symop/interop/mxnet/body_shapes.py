@@ -39,7 +39,7 @@ def _foreach(node: Node, given: Shapes, found: Shapes, infer: Infer) -> None:
     _require(sorted(order) == list(range(len(given))), order)
     places = [order.index(i) for i in range(len(order))]
     shape_of = _inferred(heads, places, given, infer, sliced=len(data))
-    count, length = values["num_out_data"], _length(given[0])
+    count, length = values["num_out_data"], max(map(_length, given[: len(data)]), default=0)
     _require(len(heads) - count == len(states), states)
     for i, head in enumerate(heads):
         if i < count:

@@ -179,15 +179,21 @@ def placed(value: Any, context: Any = None) -> Any:
 
 
 def existing(context: Any) -> Context | None:
-    """``context`` if its device exists, otherwise None, for JAX's default device."""
+    """``context`` if its device exists, and is not JAX's default device; otherwise None."""
+    chosen = named(context)
+    return None if chosen is None or chosen.device == _default_device() else chosen
+
+
+def named(context: Any) -> Context | None:
+    """``context`` if its device exists, otherwise None."""
     if context is None:
         return None
     chosen = as_context(context)
     try:
-        device = chosen.device
+        chosen.device  # noqa: B018  # it raises an error if there is none
     except MXNetError:
         return None
-    return chosen if device != _default_device() else None
+    return chosen
 
 
 def as_context(context: Any) -> Context:

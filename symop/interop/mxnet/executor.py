@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from registry.types import is_inexact
+from symop.eager.segments import has_devices
 from symop.interop.mxnet.array_memory import resized
 from symop.interop.mxnet.arrays import (
     NDArray,
@@ -87,7 +88,7 @@ class Executor:
         self._heads, self._requests = list(heads), dict(requests)
         self.merges_calls = merges_calls()
         self._ctx = current_context() if ctx is None else ctx
-        self._places = places([*arguments.values(), *states.values()], self._ctx)
+        self._places = places([*arguments.values(), *states.values()], ctx)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
         self._written = written(self.graph)
         self._check = check_of(heads, {**self.arg_dict, **self.aux_dict})
@@ -110,6 +111,13 @@ class Executor:
     def _here(self, value: Any) -> Any:
         """``value`` on the device that computes, where arrays are on several devices."""
         return value if self._places is None else jax.device_put(value, self._places)
+
+    def _near(self, head: Any) -> Any:
+        """A head gradient on the device that computes."""
+        if self._places is not None or not has_devices() or not self.arg_dict:
+            return self._here(head)
+        own = next(iter(self.arg_dict.values())).value.sharding
+        return head if head.sharding.device_set == own.device_set else jax.device_put(head, own)
 
     def _values(self, arrays: Mapping[str, NDArray]) -> dict[str, Any]:
         """The values of arrays by name, on the device that computes."""
@@ -243,7 +251,7 @@ class Executor:
         wanted = self._moving
         for name in wanted:
             self._inner.grad_dict[name] = self._here(self._gradient(name).value)
-        heads = [None if one is None else self._here(one) for one in self._cotangents(out_grads)]
+        heads = [None if one is None else self._near(one) for one in self._cotangents(out_grads)]
         found = self._backward(heads)
         self._hold([self._gradient(name) for name in wanted], [found[name] for name in wanted])
         if self._monitor is not None and self._watched is not None:
@@ -413,10 +421,11 @@ class Executor:
         self._watched = None
 
     def copy_monitor(self, other: "Executor") -> None:
-        """Monitors passes by the function of ``other``, and by the monitors installed there."""
+        """Monitors passes by the function of ``other``; monitors installed there move here."""
         self.set_monitor_callback(other._monitor, other._monitors_inputs)
-        for one in other.installed:
-            one.install(self)
+        moving, other.installed[:] = list(other.installed), []
+        for one in moving:
+            one.move(other, self)
 
     @functools.cached_property
     def installed(self) -> list[Any]:
@@ -444,17 +453,20 @@ def devices_of(arrays: Sequence[NDArray]) -> list[jax.Device]:
     return list(dict.fromkeys(one.context.device for one in arrays))
 
 
-def places(arrays: Sequence[NDArray], ctx: Context) -> jax.Device | None:
+def places(arrays: Sequence[NDArray], ctx: Context | None) -> jax.Device | None:
     """The device that computes, unless all arrays are where JAX computes by default.
 
     Args:
         arrays: the arguments and states.
-        ctx: where the outputs are, if the arrays are on several devices.
+        ctx: the device that the user named, where the outputs are.
     """
     devices = devices_of(arrays)
-    if len(devices) > 1:
-        return ctx.device
-    return None if not devices or devices[0] == jax.devices()[0] else devices[0]
+    if not devices:
+        return None
+    chosen = devices[0]
+    if ctx is not None or len(devices) > 1:
+        chosen = (current_context() if ctx is None else ctx).device
+    return None if devices == [chosen] == jax.devices()[:1] else chosen
 
 
 def _resized(name: str, old: NDArray, shape: Shape) -> NDArray:

@@ -5,7 +5,7 @@ output is of integers. JAX has no such derivatives. So the graph gets further ar
 
 - a *perturbation*, floating zeros that are added to what an integer argument is cast to; its
   gradient is that of the argument;
-- what an integer output is a cast of, which takes the head gradient of the output.
+- an *output*, the array that is cast to an integer output; it takes the head gradient of this.
 """
 
 import functools
@@ -138,7 +138,7 @@ class CastingExecutor(Executor):
             self._ctx,
         )
         whole.share_outputs([*self.outputs, *whole.outputs[len(self._names) :]])
-        whole.copy_monitor(self)
+        whole.set_monitor_callback(self._monitor, self._monitors_inputs)
         return whole
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
@@ -156,8 +156,13 @@ class CastingExecutor(Executor):
             own.hold(own.value + made if self._requests[name] == "add" else made)
 
     def _head_gradients(self, given: Sequence[Any]) -> Iterator[Any]:
-        types = self._whole._output_types()[len(self._names) :]
-        for place, (shape, dtype) in zip(self._perturbed.taken, types, strict=True):
+        count = len(self._names)
+        types = self._whole._output_types()[count:]
+        read = self._whole._read_cotangents()[count:]
+        for place, (shape, dtype), is_read in zip(self._perturbed.taken, types, read, strict=True):
+            if given[place] is None and not is_read:
+                yield None
+                continue
             if given[place] is None:
                 raise MXNetError(
                     f"backward: out_grads must be given for {self._names[place]!r}, got none"

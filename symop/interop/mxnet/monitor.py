@@ -41,10 +41,14 @@ class Monitor:
         self.exes: list[Executor] = []
 
     def install(self, exe: Executor) -> None:
-        """Monitors the passes of ``exe``, and of executors made from it for other shapes."""
-        if exe not in self.exes:
-            self.exes.append(exe)
-            exe.installed.append(self)
+        """Monitors the passes of ``exe``."""
+        self.exes.append(exe)
+        exe.installed.append(self)
+
+    def move(self, old: Executor, new: Executor) -> None:
+        """Monitors the passes of ``new``, made from ``old`` for other shapes, in its place."""
+        self.exes = [new if one is old else one for one in self.exes]
+        new.installed.append(self)
 
     def stat_helper(self, name: str, array: NDArray) -> None:
         """Records the statistic of an array if the monitor is active and the name matches."""
@@ -63,13 +67,10 @@ class Monitor:
         """Marks the end of a batch; returns step, name and text of each recorded statistic."""
         if not self.activated:
             return []
-        arrays: dict[int, tuple[str, NDArray]] = {}
         for one in self.exes:
             one.set_monitor_callback(None)
             for name, array in {**one.arg_dict, **one.aux_dict}.items():
-                arrays[id(array)] = name, array  # executors may share it
-        for each in arrays.values():
-            self.stat_helper(*each)
+                self.stat_helper(name, array)
         self.activated = False
         found = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
         self.queue = []

@@ -93,7 +93,7 @@ class StoredExecutor(Executor):
         self._heads, self._requests = list(heads), dict(requests)
         self.merges_calls = merges_calls()
         self._ctx = current_context() if ctx is None else ctx
-        self._places = places([*arguments.values(), *states.values()], self._ctx)
+        self._places = places([*arguments.values(), *states.values()], ctx)
         self._names = [node.output_name(index) for node, index in heads]
         self._nodes, self.calls_back = topological(heads), False
         self._monitor, self._watched = None, None

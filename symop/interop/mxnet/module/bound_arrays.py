@@ -10,7 +10,7 @@ from symop.interop.mxnet.arrays import NDArray
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.binding import places_of, zeros_at
 from symop.interop.mxnet.call_types import Type
-from symop.interop.mxnet.context import existing
+from symop.interop.mxnet.context import named
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import state_ids
@@ -63,7 +63,7 @@ class BoundArrays:
             ctx: the device of new arrays.
             groups: the devices of groups of arrays, by their names.
         """
-        self._ctx, self._groups = existing(ctx), groups
+        self._ctx, self._groups = named(ctx), groups
         self._symbol, self._params, self.requests = symbol, list(params), dict(requests)
         self._given = shared is not None
         self.store: Store = Store({}, {}, {}) if shared is None else shared.store

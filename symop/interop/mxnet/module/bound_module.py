@@ -135,7 +135,7 @@ class BoundModule(BaseModule):
             MXNetError: a shape cannot be inferred, or names differ from those of the module, or
                 gradients are wanted without training; parameters remain for a later call.
         """
-        if inputs_need_grad and not for_training:
+        if inputs_need_grad and not for_training and (force_rebind or not self.binded):
             raise MXNetAssertionError(
                 "bind: inputs_need_grad=True must come with for_training=True"
             )

@@ -11,6 +11,7 @@ from symop.interop.mxnet import base_optimizer as optimizers
 from symop.interop.mxnet.arrays import NDArray, array_of
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.integer_gradients import CastingExecutor
 from symop.interop.mxnet.kvstore import KVStore
 from symop.interop.mxnet.kvstore import create as create_kvstore
 from symop.interop.mxnet.kvstore_base import KVStoreBase
@@ -155,18 +156,26 @@ class Module(BoundModule):
     def save_optimizer_states(self, fname: str) -> None:
         """Writes the optimizer's states to a file, not in MXNet's format, which is a pickle."""
         self.require("save_optimizer_states", optimizer=True)
-        if self._kvstore is not None:
-            self._kvstore.save_optimizer_states(fname)
+        store = self._updating_store()
+        if store is not None:
+            store.save_optimizer_states(fname)
         elif self._updater is not None:
             write_atomically(fname, self._updater.get_states())
 
     def load_optimizer_states(self, fname: str) -> None:
         """Reads the optimizer's states from a file."""
         self.require("load_optimizer_states", optimizer=True)
-        if self._kvstore is not None:
-            self._kvstore.load_optimizer_states(fname)
+        store = self._updating_store()
+        if store is not None:
+            store.load_optimizer_states(fname)
         elif self._updater is not None:
             self._updater.load_states(fname)
+
+    def _updating_store(self) -> Any:
+        """The store that has the optimizer's states, if they are not the module's."""
+        if self._summing is not None and self._summing.is_capable(KVStoreBase.OPTIMIZER):
+            return self._summing
+        return self._kvstore
 
     @property
     def _exec_group(self) -> ExecutorGroup:
@@ -233,11 +242,11 @@ class Module(BoundModule):
             return None
         if not isinstance(store, KVStoreBase):
             raise MXNetError(f"init_optimizer: kvstore must be a store or its name, got {store!r}")
+        if store.is_capable(KVStoreBase.OPTIMIZER):
+            store.set_optimizer(self._optimizer)
         for name in self._param_names:
             array = self._own_executor("init_optimizer").arg_dict[name]
             store.broadcast(name, array, array)
-        if store.is_capable(KVStoreBase.OPTIMIZER):
-            store.set_optimizer(self._optimizer)
         return store
 
     def _made_optimizer(self, given: Any, params: Any) -> Any:
@@ -375,11 +384,7 @@ class Module(BoundModule):
     def _pass(self, feed: Mapping[str, Any], is_train: bool) -> None:
         executor = self._own_executor("forward")
         for name, value in feed.items():
-            own = executor.arg_dict[name]
-            if executor.is_scattered or isinstance(value, NDArray):
-                write_into(own, value)
-            else:
-                own.hold(value)
+            write_into(executor.arg_dict[name], value)
         executor.forward(is_train)
         self._passed = is_train
 
@@ -391,7 +396,7 @@ class Module(BoundModule):
             return None
         executor, bound = self._own_executor("update"), self._bound
         assert bound is not None
-        if isinstance(executor, StoredExecutor):
+        if isinstance(executor, (StoredExecutor, CastingExecutor)):
             return None
         if id(executor) not in self._steps:
             if not self.for_training or "add" in bound.requests.values():
