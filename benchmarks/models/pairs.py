@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 STEPS = 100
 Runs = tuple[Callable[[], Any], Callable[[], Any]]
-"""A function of symop, and one of flax that does the same."""
+"""A function of symop, and one of the other side that does the same."""
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A model in symop, and in flax.
+    """A model in symop, in flax and in PyTorch.
 
     Attributes:
         name: in tables.
-        script: the name of both scripts.
+        script: the name of the scripts.
         options: the arguments of their functions.
         is_deep: whether it has more than eight equal layers.
         generates: whether it generates tokens.

@@ -21,7 +21,13 @@ class TorchRunning:
     def __init__(
         self, script: Any, arrays: Arrays, batches: list[Arrays], options: dict[str, Any]
     ) -> None:
-        """Creates the network of a script with copies of symop's parameters."""
+        """Creates the network of a script with copies of symop's parameters.
+
+        The script must have the same batches.
+        """
+        for own, one in zip(script.batches(), batches, strict=False):
+            for name, value in one.items():
+                np.testing.assert_array_equal(own[name], value)
         self.network = script.Network(**options)
         values = {name: tensor(one) for name, one in to_torch(arrays, self.network).items()}
         self.network.load_state_dict(values, strict=False)
@@ -51,8 +57,8 @@ class TorchRunning:
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
             self()
         events = seen.profiler.kineto_results.events()
-        changes = sorted((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]")
-        held = np.cumsum([0, *(size for _, size in changes)])
+        changes = sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns())
+        held = np.cumsum([0, *(one.nbytes() for one in changes)])
         return int(held.max() - held.min())
 
 

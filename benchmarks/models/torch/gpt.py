@@ -20,12 +20,12 @@ class Attention(nn.Module):
         self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Any, cache: Any = None) -> Any:
-        """Attends to earlier positions; with a cache, ``x`` is one position after those in it."""
+        """Attends to earlier positions; a cache has those before ``x``, none or all but one."""
         query, key, value = self.qkv(x).unflatten(2, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         if cache is not None:
             new = zip(cache, (key, value), strict=True)
             key, value = cache[:] = [torch.cat(pair, 2) for pair in new]
-        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=cache is None)
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=x.shape[1] > 1)
         return self.out(mixed.transpose(1, 2).flatten(2))
 
 
@@ -55,7 +55,7 @@ class Network(nn.Module):
         self.blocks, self.norm = nn.ModuleList(Block() for _ in range(layers)), nn.LayerNorm(WIDTH)
 
     def forward(self, tokens: Any, caches: Any = None) -> Any:
-        """Tokens to logits; with caches, of one token at a time."""
+        """Tokens to logits; with caches, of those after the ones that the caches have."""
         start = caches[0][0].shape[2] if caches else 0
         h = self.table(tokens) + self.places(torch.arange(start, start + tokens.shape[1]))
         for i, block in enumerate(self.blocks):
@@ -99,12 +99,10 @@ def generate(network: Network, prompts: Any, count: int) -> Any:
     """Continues prompts by the likeliest tokens, with caches."""
     empty = torch.empty(len(prompts), HEADS, 0, WIDTH // HEADS)
     caches = [[empty, empty] for _ in network.blocks]
-    found = list(prompts.unbind(1))
-    for i in range(len(found) + count - 1):
-        logits = network(found[i][:, None], caches)
-        if i + 1 == len(found):
-            found.append(logits[:, 0].argmax(-1))
-    return torch.stack(found[-count:], 1)
+    found = [network(prompts, caches)[:, -1].argmax(-1)]
+    for _ in range(count - 1):
+        found.append(network(found[-1][:, None], caches)[:, 0].argmax(-1))
+    return torch.stack(found, 1)
 
 
 def run(steps: int = 100, layers: int = 4) -> tuple[list[float], Any]:

@@ -56,7 +56,7 @@ def make_step(network: Network) -> Callable[[Any], Any]:
     def step(batch: Any) -> Any:
         optimizer.zero_grad()
         value = loss(network, batch)
-        value.backward()
+        value.backward(inputs=list(network.parameters()))
         optimizer.step()
         return value.detach()
 
