@@ -47,6 +47,12 @@ class TestDevices:
             made = {i: calls[i]() for i in order}
             assert [str(made[i].device) for i in (0, 1)] == ["cpu:0", "cpu:1"]
 
+    def test_draws_follow_the_default_device(self):
+        far = on(1, 3.0)
+        with jax.default_device(jax.devices()[1]):
+            made = [far * 3, nd.random_uniform(shape=(2,)) + 1]
+        assert [str(one.device) for one in made] == ["cpu:1", "cpu:1"]
+
     def test_a_constant_joins_the_calls_of_another_device(self):
         """It moves, as in JAX, and the calls still run together."""
         far = on(1, 3.0)

@@ -28,7 +28,7 @@ from symop import random
 from symop.autodiff.differentiate import carries_cotangent
 from symop.eager.alone import CannotJoinError, TracedInputError, is_large, new
 from symop.eager.programs import Lean, LinearizedProgram, SegmentProgram
-from symop.eager.settings import present_settings
+from symop.eager.settings import default_device, present_settings
 from symop.eager.tape_nodes import Link, Source, TapeNode, origin_of
 from symop.eager.trace_cache import PROGRAM, InternedCall, TraceNode, tree
 from symop.graph.emission import apply
@@ -448,7 +448,7 @@ class Segment:
         Raises:
             CannotJoinError: the segment runs elsewhere.
         """
-        here = {jax.config.jax_default_device or jax.devices()[0]}  # type: ignore[attr-defined]
+        here = {default_device()}
         if self.devices not in (None, here):
             raise CannotJoinError
         self.uncommitted = here

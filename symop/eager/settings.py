@@ -16,6 +16,14 @@ _PROMOTION, _DEVICE = _states.numpy_dtype_promotion, _states.default_device
 _RANKS, _THREEFRY = _states.numpy_rank_promotion, _states.threefry_partitionable
 
 
+def default_device() -> jax.Device:
+    """The device of new arrays."""
+    chosen: Any = jax.config.jax_default_device  # type: ignore[attr-defined]  # of JAX
+    if isinstance(chosen, str):
+        return jax.devices(chosen)[0]
+    return chosen or jax.devices()[0]
+
+
 class JaxSettings(NamedTuple):
     """Values of JAX's settings."""
 

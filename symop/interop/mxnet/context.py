@@ -6,6 +6,7 @@ import jax
 
 from registry.errors import ArgumentError
 from symop.eager.array_protocols import device_of
+from symop.eager.settings import default_device
 from symop.graph.scoping import Scopes
 from symop.interop.mxnet.errors import MXNetError
 
@@ -147,14 +148,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 def current_context() -> Context:
     """The innermost active context, or the context of JAX's default device."""
-    return _entered.current() or context_of(_default_device())
-
-
-def _default_device() -> jax.Device:
-    chosen: Any = jax.config.jax_default_device  # type: ignore[attr-defined]  # of JAX
-    if isinstance(chosen, str):
-        return jax.devices(chosen)[0]
-    return chosen or jax.devices()[0]
+    return _entered.current() or context_of(default_device())
 
 
 def context_of(device: Any) -> Context:
@@ -181,7 +175,7 @@ def placed(value: Any, context: Any = None) -> Any:
 def existing(context: Any) -> Context | None:
     """``context`` if its device exists, and is not JAX's default device; otherwise None."""
     chosen = named(context)
-    return None if chosen is None or chosen.device == _default_device() else chosen
+    return None if chosen is None or chosen.device == default_device() else chosen
 
 
 def named(context: Any) -> Context | None:
