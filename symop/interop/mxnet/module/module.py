@@ -173,9 +173,12 @@ class Module(BoundModule):
 
     def _updating_store(self) -> Any:
         """The store that has the optimizer's states, if they are not the module's."""
-        if self._summing is not None and self._summing.is_capable(KVStoreBase.OPTIMIZER):
-            return self._summing
-        return self._kvstore
+        return self._summing if self._is_updated_apart else self._kvstore
+
+    @property
+    def _is_updated_apart(self) -> bool:
+        """Whether a store of the user's updates the parameters."""
+        return self._summing is not None and self._summing.is_capable(KVStoreBase.OPTIMIZER)
 
     @property
     def _exec_group(self) -> ExecutorGroup:
@@ -454,15 +457,12 @@ class Module(BoundModule):
             # Without prepare, the rows that a batch needs are not known.
             self._kvstore.pull(names, weights, ignore_sparse=self._prepared)
         elif self._updater is not None:
-            pairs = zip(grads.items(), weights, strict=True)
-            if self._summing is not None and self._summing.is_capable(KVStoreBase.OPTIMIZER):
-                for (i, grad), weight in pairs:
-                    self._summing.pushpull(self._param_names[i], [grad], out=[weight])
-                return
-            if self._summing is not None:
-                for i, grad in grads.items():
-                    self._summing.pushpull(self._param_names[i], [grad])
-            self._updater(list(grads), list(grads.values()), weights)
+            store, updates = self._summing, self._is_updated_apart
+            if store is not None:
+                for (i, grad), weight in zip(grads.items(), weights, strict=True):
+                    store.pushpull(self._param_names[i], [grad], [weight] if updates else None)
+            if not updates:
+                self._updater(list(grads), list(grads.values()), weights)
 
     # Results
 
