@@ -18,6 +18,7 @@ import symop.interop.mxnet as mx
 TITLE = "MXNet's interface"
 RATE, MOMENTUM = 0.05, 0.9
 IN_A_ROW = 5
+LAYERS, UNITS, WORDS, SENTENCES = 2, 128, 1000, 32
 
 
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
@@ -26,6 +27,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     return [
         *(multilayer(repeats, width) for width in (256, 512, 1024)),
         lenet(repeats),
+        bucket(3 if quick else 20),
         eager(repeats),
         loading(3 if quick else 10),
     ], {}
@@ -68,6 +70,93 @@ def lenet(repeats: int) -> Figure:
         return x @ params["fc1_weight"].T + params["fc1_bias"]
 
     return step("LeNet", net, forward, (64, 1, 28, 28), repeats)
+
+
+def bucket(repeats: int) -> Figure:
+    """The first step of a new bucket, against a jitted step whose cells are in ``lax.scan``."""
+    longest = 16 + 2 * (repeats + 2)
+    shape = (SENTENCES, longest)
+    module = mx.mod.BucketingModule(language_model, default_bucket_key=longest)
+    module.bind([("data", shape)], [("softmax_label", shape)])
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(
+        optimizer_params={"learning_rate": RATE, "momentum": MOMENTUM, "rescale_grad": 1.0}
+    )
+    params = {key: jnp.array(one.asnumpy()) for key, one in module.get_params()[0].items()}
+    optimizer = optax.sgd(RATE, MOMENTUM)
+
+    def train(kept: Any, data: Any) -> Any:
+        params, moments = kept
+        (_, found), slopes = jax.value_and_grad(loss_in_jax, has_aux=True)(params, data)
+        moves, moments = optimizer.update(slopes, moments, params)
+        return (optax.apply_updates(params, moves), moments), found
+
+    jitted = jax.jit(train, donate_argnums=0)
+    held = [(params, optimizer.init(params))]
+    generator = np.random.default_rng(0)
+    shapes = [(SENTENCES, longest - 2 * i) for i in range(repeats + 3)]
+    batches = [generator.integers(0, WORDS, one) for one in shapes]
+    left, right = iter(batches), iter(batches)
+
+    def ours() -> Any:
+        ids = next(left)
+        x = mx.nd.array(ids)
+        types = [("data", ids.shape)], [("softmax_label", ids.shape)]
+        module.forward_backward(mx.io.DataBatch([x], [x], None, None, ids.shape[1], *types))
+        module.update()
+        return module.get_outputs()[0].value.block_until_ready()
+
+    def theirs() -> Any:
+        held[0], found = jitted(held[0], jnp.asarray(next(right), jnp.int32))
+        return found.block_until_ready()
+
+    np.testing.assert_allclose(ours(), theirs(), rtol=1e-3, atol=1e-5)
+    return compare(
+        "the first step of a new bucket of an LSTM, with its compilation, against JAX and optax",
+        ours,
+        theirs,
+        repeats=repeats,
+        target=1.1,
+    )
+
+
+def language_model(count: int) -> Any:
+    """A symbol of two LSTM layers, unrolled for ``count`` words, and the names of its inputs."""
+    stack = mx.rnn.SequentialRNNCell()
+    for i in range(LAYERS):
+        stack.add(mx.rnn.LSTMCell(UNITS, prefix=f"l{i}_"))
+    words = mx.sym.Embedding(mx.sym.var("data"), input_dim=WORDS, output_dim=UNITS, name="embed")
+    found, _ = stack.unroll(count, inputs=words, merge_outputs=True)
+    flat = mx.sym.reshape(found, shape=(-1, UNITS))
+    scores = mx.sym.FullyConnected(flat, num_hidden=WORDS, name="pred")
+    labels = mx.sym.reshape(mx.sym.var("softmax_label"), shape=(-1,))
+    return mx.sym.SoftmaxOutput(scores, labels, name="softmax"), ("data",), ("softmax_label",)
+
+
+def loss_in_jax(params: Any, data: Any) -> Any:
+    """The loss of the same model in JAX, whose labels are its data, and its probabilities."""
+
+    def cell(i: int, carry: Any, x: Any) -> Any:
+        h, c = carry
+        gates = x @ params[f"l{i}_i2h_weight"].T + params[f"l{i}_i2h_bias"]
+        gates += h @ params[f"l{i}_h2h_weight"].T + params[f"l{i}_h2h_bias"]
+        put, keep, new, out = jnp.split(gates, 4, axis=1)
+        c = jax.nn.sigmoid(keep) * c + jax.nn.sigmoid(put) * jnp.tanh(new)
+        return jax.nn.sigmoid(out) * jnp.tanh(c), c
+
+    def one(carries: Any, x: Any) -> Any:
+        new = []
+        for i, carry in enumerate(carries):
+            new.append(cell(i, carry, x))
+            x = new[-1][0]
+        return new, x
+
+    zeros = jnp.zeros((len(data), UNITS))
+    embedded = jnp.swapaxes(params["embed_weight"][data], 0, 1)
+    _, found = jax.lax.scan(one, [(zeros, zeros)] * LAYERS, embedded)
+    scores = jnp.swapaxes(found, 0, 1) @ params["pred_weight"].T + params["pred_bias"]
+    losses = optax.softmax_cross_entropy_with_integer_labels(scores, data)
+    return jnp.sum(losses), jax.nn.softmax(scores).reshape(-1, WORDS)
 
 
 def step(

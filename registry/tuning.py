@@ -33,6 +33,11 @@ class Tuning(NamedTuple):
         quick_entries: The number of entries up to which an array is small in this sense. Eight
             functions of 16,384 entries took 15 to 88 us if they were fully optimized, 17 to 78 us
             otherwise, 39 instead of 15 us at worst (a transpose).
+        draft_runs: The largest number of runs of a draft, which MXNet's interface compiles on the
+            CPU if a graph is bound to new shapes. Fewer than four switch drafts off.
+        draft_entries: The number of entries, for each operator, that all runs of a draft compute
+            at most. Programs of 128,000 entries took up to 0.4 ms longer as drafts (a pooling
+            gradient 8 ms, a sort 20 ms), and 15 to 160 ms less to compile.
         most_copied: The number of bytes that a loop may copy in each run, to be compiled once:
             16 MB took 8 ms, which is less than compiling a few operators takes.
         convolving_steps: The number of steps with convolutions from which on they are a loop on the
@@ -67,6 +72,8 @@ class Tuning(NamedTuple):
     crowded: int = 8
     quick_operators: int = 32
     quick_entries: int = 16_384
+    draft_runs: int = 64
+    draft_entries: int = 8_000_000
     most_copied: int = 1 << 24
     convolving_steps: int = 16
     few_cores: int = 2

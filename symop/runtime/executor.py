@@ -47,6 +47,7 @@ from symop.runtime.function import (
 from symop.runtime.memory import is_alive, memory_of
 from symop.runtime.placement import Placement, constrained_by, current
 from symop.xla.compiling import quick_options
+from symop.xla.drafts import compiled, draft_runs
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """The action of ``backward`` on a gradient: none, replace the old one, or add to it.
@@ -242,6 +243,11 @@ class Executor:
         """Returns the types of the values that a pass for training keeps for ``backward``."""
         wanted = self._wanted()
         return [node.type for node in self._modes[True].half(wanted).carried] if wanted else []
+
+    @property
+    def draft_runs(self) -> int:
+        """The number of passes for training that programs run which were compiled as drafts."""
+        return self._modes[True].drafts
 
     def read_cotangents(self) -> list[bool]:
         """Returns for each output whether its cotangent changes a gradient.
@@ -460,8 +466,10 @@ class _Mode:
         ]
         self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
-        options = self.options(self.settled.outputs, self.order)
-        self.run: Call = jax.jit(self.placing(self._plan), compiler_options=options)
+        lowered = self._nodes(self.settled.outputs, self.order)
+        graph = topological([*bound.also, *bound.outputs])
+        self.drafts = 0 if self.placement else draft_runs(graph, lowered, training=training)
+        self.run = self.compiled(self.placing(self._plan), self.settled.outputs, self.order)
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:
@@ -489,13 +497,22 @@ class _Mode:
             updates=self.settled.updates if updating else None,
         )
 
-    def options(self, outputs: Sequence[Node], variables: Sequence[Node]) -> dict[str, Any] | None:
-        """Returns the compiler's options for a plan, which is compiled quickly if it is small."""
+    def compiled(self, function: Call, outputs: Sequence[Node], variables: Sequence[Node]) -> Call:
+        """Returns a function that computes ``outputs`` from ``variables``, compiled.
+
+        It is compiled quickly if it is small, and as a draft at first if its shapes are new.
+        """
         if self.placement is not None:
-            return None
-        order = topological([*outputs, *self.settled.updates.values()], until=variables)
-        types = [one for node in (*variables, *order) for one in node.types or ()]
-        return quick_options(sum(isinstance(node.op, Operator) for node in order), types)
+            return compiled(function, 0, None)
+        nodes = self._nodes(outputs, variables)
+        types = [one for node in nodes for one in node.types or ()]
+        quick = quick_options(sum(isinstance(node.op, Operator) for node in nodes), types)
+        return compiled(function, self.drafts, quick)
+
+    def _nodes(self, outputs: Sequence[Node], variables: Sequence[Node]) -> list[Node]:
+        """Returns the nodes that compute ``outputs`` and new states, and ``variables``."""
+        ends = [*outputs, *self.settled.updates.values()]
+        return [*variables, *topological(ends, until=variables)]
 
     def placing(self, schedule: Schedule) -> Call:
         """Returns the function of ``schedule``, whose new states are split as declared."""
@@ -581,10 +598,8 @@ class _Halves:
             # Without a copy, a gradient could be one of the arguments, which are donated next time.
             return [jnp.copy(one) if before is None else before + one for before, one in pairs]
 
-        options = mode.options([*settled.outputs, *carried], mode.order)
-        self.forward: Call = jax.jit(forward, compiler_options=options)
-        options = mode.options(gradients, known)
-        self._backward: Call = jax.jit(backward, compiler_options=options)
+        self.forward = mode.compiled(forward, [*settled.outputs, *carried], mode.order)
+        self._backward = mode.compiled(backward, gradients, known)
         self._backward_over = DonatingStep(over, keep_unused=True)
 
     @functools.cached_property

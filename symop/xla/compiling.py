@@ -56,16 +56,20 @@ def quick_options(operators: int, types: Iterable[VarType | None]) -> dict[str, 
     """
     if not thread_settings.quick or operators > present.tuning.quick_operators:
         return None
-    plain = jax.default_backend() == "cpu" and all(map(_is_plain, types))
-    return QUICK if plain else None
+    known = jax.default_backend() == "cpu" and all(map(_is_small, types))
+    return QUICK if known else None
 
 
-def _is_plain(type_: VarType | None) -> bool:
-    """Whether arrays of this type are small, and of one of NumPy's own dtypes."""
+def _is_small(type_: VarType | None) -> bool:
+    """Whether arrays of this type are small, and of a dtype of the older emitters."""
     if type_ is None:
         return True
-    known = isinstance(type_.dtype, np.dtype) and type_.dtype.isbuiltin == 1
-    return known and not exceeds(type_.size, present.tuning.quick_entries)
+    return is_plain(type_) and not exceeds(type_.size, present.tuning.quick_entries)
+
+
+def is_plain(type_: VarType) -> bool:
+    """Whether the dtype is one of NumPy's own, which XLA's older emitters know."""
+    return isinstance(type_.dtype, np.dtype) and type_.dtype.isbuiltin == 1
 
 
 def in_turn(value: Any) -> Any:

@@ -283,6 +283,11 @@ class Executor:
             inner.backward(self._completed(heads))
         return inner.grad_dict
 
+    @property
+    def draft_runs(self) -> int:
+        """The number of passes for training that programs run which were compiled as drafts."""
+        return self._inner.draft_runs
+
     def require_losses(self) -> None:
         """Raises if ``backward`` needs the cotangent of an output."""
         self._completed([None] * len(self._names))
