@@ -469,7 +469,6 @@ class _Mode:
         lowered = self._nodes(self.settled.outputs, self.order)
         graph = topological([*bound.also, *bound.outputs])
         self.drafts = 0 if self.placement else draft_runs(graph, lowered, training=training)
-        self.run = self.compiled(self.placing(self._plan), self.settled.outputs, self.order)
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:
@@ -483,6 +482,11 @@ class _Mode:
         self.variables = settled.variables
         settled = settled._replace(outputs=settled.outputs[len(bound.also) :])
         return remembering(settled, bound.remat)
+
+    @functools.cached_property
+    def run(self) -> Call:
+        """Computes the outputs and the new values of states, compiled."""
+        return self.compiled(self.placing(self._plan), self.settled.outputs, self.order)
 
     def plan(
         self, outputs: Sequence[Node], variables: Sequence[Node], *, updating: bool

@@ -88,13 +88,17 @@ class Drafted:
             runs: The number of runs of the draft, at least one.
             options: The compiler's options for later runs.
         """
-        self._optimized: Call = jax.jit(function, compiler_options=options)
-        self._draft: Call = jax.jit(function, compiler_options=DRAFT)
-        self._left = runs
+        self._function, self._left, self._options = function, runs, options
+        self._call: Call = jax.jit(function, compiler_options=DRAFT)
 
     def __call__(self, *args: Any) -> Any:
         """Calls the function."""
-        if self._left <= 0:
-            return self._optimized(*args)
+        if self._left >= 0:
+            self._count()
+        return self._call(*args)
+
+    def _count(self) -> None:
+        """Counts a run of the draft; after the last, the next is that of the optimized program."""
+        if self._left == 0:
+            self._call = jax.jit(self._function, compiler_options=self._options)
         self._left -= 1
-        return self._draft(*args)
