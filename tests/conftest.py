@@ -230,9 +230,12 @@ def x64():
 
 @pytest.fixture
 def optimized():
-    """LLVM optimizes as it does for users."""
+    """LLVM optimizes all programs as it does for users; there are no drafts."""
     jax.config.update("jax_disable_most_optimizations", False)
+    before = tuning.present.tuning
+    tuning.tune(draft_runs=1)
     yield
+    tuning.present.tuning = before
     jax.config.update("jax_disable_most_optimizations", True)
 
 

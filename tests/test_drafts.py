@@ -23,7 +23,7 @@ def forget(monkeypatch):
     """A function after which no graph was bound; the constants are restored after the test."""
 
     def run():
-        monkeypatch.setattr(drafts, "_bound", Memo(64))
+        monkeypatch.setattr(drafts, "_first", Memo(64))
         monkeypatch.setattr(executor, "_modes", weakref.WeakValueDictionary())
         monkeypatch.setattr(executor, "_recent", deque(maxlen=16))
 
@@ -51,6 +51,13 @@ def test_new_shapes_are_drafted(quick):
 def test_equal_shapes_share_a_program(quick):
     first, second = bound(3, 3), bound(3, 3)
     assert first.draft_runs == second.draft_runs == 0
+
+
+def test_the_first_shapes_are_never_drafted(quick):
+    runs = [bound(n).draft_runs for n in (11, 12)]
+    executor._modes.clear()
+    executor._recent.clear()
+    assert runs + [bound(n).draft_runs for n in (11, 12)] == [0, 64, 0, 64]
 
 
 def test_only_what_is_compiled_quickly_is_drafted():

@@ -156,6 +156,14 @@ KEYS = {
 }
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_ranges_that_descend_begin_with_a_positive_zero(dtype):
+    found = nd.arange(0, -3, -1, dtype=dtype).asnumpy()
+    expected = np.arange(0, -3, -1, dtype)
+    assert found.tobytes() == expected.tobytes()
+    assert nd.arange(1, 0, -0.25, repeat=2).asnumpy()[::2].tolist() == [1, 0.75, 0.5, 0.25]
+
+
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 def test_indices_are_numpys_but_for_lone_numbers(cube, key):
     whole = cube.asnumpy()

@@ -394,6 +394,20 @@ def test_a_store_does_not_know_keys_of_the_other_kind(held, other):
     assert numbers_in(array) == 5
 
 
+@pytest.mark.parametrize(
+    ("held", "pushed", "order"), [([3, 10, 2], [10, 3, 2], [2, 3, 10]), ("cab", "bac", "cab")]
+)
+def test_a_push_calls_the_updater_in_mxnets_order(held, pushed, order):
+    store, called = mx.kv.create(), []
+    store._set_updater(lambda key, pushed, stored: called.append(key))
+    store.init(list(held), [mx.nd.ones(2)] * 3)
+    store.push(list(pushed), [mx.nd.ones(2)] * 3)
+    assert called == list(order)
+    with pytest.raises(MXNetError, match="init must come first"):
+        store.push([*held, held[0] * 2], [mx.nd.ones(2)] * 4)
+    assert called == list(order)
+
+
 def test_a_key_that_is_named_twice():
     """Its arrays are summed before one update; ``init`` refuses it."""
     store, calls = mx.kv.create("local"), []

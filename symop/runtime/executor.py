@@ -467,8 +467,8 @@ class _Mode:
         self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
         lowered = self._nodes(self.settled.outputs, self.order)
-        graph = topological([*bound.also, *bound.outputs])
-        self.drafts = 0 if self.placement else draft_runs(graph, lowered, training=training)
+        graph, types = topological([*bound.also, *bound.outputs]), frozenset(bound.types.items())
+        self.drafts = 0 if self.placement else draft_runs(graph, types, lowered, training=training)
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:

@@ -32,34 +32,38 @@ if QUICK is not None:
 Call = Callable[..., Any]
 _FEWEST = 4
 """A program that would run fewer times as a draft is fully optimized at once."""
-_bound: Memo[Any, bool] = Memo(2048)
-"""The names of the operators of graphs that were bound, for training or for prediction."""
+Types = frozenset[Any]
+_first: Memo[Any, Types] = Memo(2048)
+"""The types to which graphs were bound first, by their operators, for training or prediction."""
 
 
-def draft_runs(graph: Sequence[Node], lowered: Sequence[Node], *, training: bool) -> int:
+def draft_runs(
+    graph: Sequence[Node], types: Types, lowered: Sequence[Node], *, training: bool
+) -> int:
     """Returns how often the programs of a graph run as drafts.
 
-    A graph is drafted if one of the same operators was bound before, where
+    A graph is drafted if one of the same operators was bound to other types first, where
     ``thread_settings.quick`` is set. The runs of a draft take about as much longer than those of
     the optimized program as the latter takes to compile (``Tuning.draft_entries``), but there are
     at most ``Tuning.draft_runs``.
 
     Args:
         graph: The graph before it was lowered.
+        types: The types that it is bound to, by the names of its variables.
         lowered: The nodes of the graph that is compiled, and its variables.
         training: Whether it is bound for training.
     """
     if not thread_settings.quick or jax.default_backend() != "cpu":
         return 0
     key = training, frozenset(_names(graph))
-    if _bound.get(key) is None:
-        _bound.put(key, True)
+    first = _first.get(key) or _first.put(key, types)
+    if first == types:
         return 0
-    types = [one for node in lowered for one in node.types or ()]
-    if not all(map(is_plain, types)):
+    values = [one for node in lowered for one in node.types or ()]
+    if not all(map(is_plain, values)):
         return 0
     operators = sum(isinstance(node.op, Operator) for node in lowered)
-    entries = sum(one.size for one in types)
+    entries = sum(one.size for one in values)
     tuning = present.tuning
     runs = min(tuning.draft_runs, tuning.draft_entries * operators // max(entries, 1))
     return runs if runs >= _FEWEST else 0

@@ -286,8 +286,9 @@ def arange(
     # The entries are computed in a dtype that can represent every index.
     wide = default_int() if exact else default_float()
     step = step if count > 1 else 0  # it need not fit into the dtype
-    entries = jnp.asarray(first, wide) + jnp.asarray(step, wide) * lax.iota(wide, count)
-    return entries.astype(kind)
+    origin, moved = jnp.asarray(first, wide), jnp.asarray(abs(step), wide) * lax.iota(wide, count)
+    # A product with a negative step would begin with a negative zero.
+    return (origin - moved if step < 0 else origin + moved).astype(kind)
 
 
 def _linspace_shape(*, num: int) -> Shape:

@@ -86,13 +86,13 @@ class KVStore(KVStoreBase):
         """Replaces or updates stored arrays, each by the sum of the arrays given for its key.
 
         All keys are replaced or, by MXNet's optimizers, updated in one step; an updater of the
-        user's is called for one key after the other.
+        user's is called for one key after the other: numbers ascend, names follow their ``init``.
 
         Raises:
             MXNetError: a key does not exist, or an array is a csr array.
         """
         del priority
-        pairs = list(_by_key(_pairs(key, value)).items())
+        pairs = self._in_order(_by_key(_pairs(key, value)))
         if any(one.stype == "csr" for _, arrays in pairs for one in arrays):
             raise MXNetError("push: arrays must be default or row_sparse, got csr")
         stored = [self._of(one) for one, _ in pairs]
@@ -108,6 +108,19 @@ class KVStore(KVStoreBase):
         else:
             for each in zip(keys, totals, stored, strict=True):
                 self._updater(*each)
+
+    def _in_order(self, arrays: dict[Key, list[NDArray]]) -> list[tuple[Key, list[NDArray]]]:
+        """Keys with their arrays, in MXNet's order: numbers ascend, names follow their ``init``.
+
+        Raises:
+            MXNetError: a key does not exist.
+        """
+        for key in arrays:
+            self._of(key)
+        if len(arrays) < 2:
+            return list(arrays.items())
+        ranks = {key: i if isinstance(key, str) else key for i, key in enumerate(self._stored)}
+        return sorted(arrays.items(), key=lambda one: ranks[one[0]])
 
     def pull(
         self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True

@@ -68,7 +68,9 @@ def _steps(count: int, start: float, step: float, repeat: int, dtype: str, like:
     if repeat < 1:
         raise MXNetError(f"arange: repeat must be at least 1, got {repeat}")
     result = made("arange", like=like, start=0, stop=math.ceil(count / repeat), dtype=dtype)
-    result = so.add(so.multiply(result, _in(dtype, step)), _in(dtype, start))
+    moved = so.multiply(result, _in(dtype, abs(step)))
+    # A product with a negative step would begin with a negative zero.
+    result = (so.subtract if step < 0 else so.add)(_in(dtype, start), moved)
     if repeat == 1:
         return result
     return so.slice_axis(so.repeat(result, repeat, axis=0), axis=0, begin=0, end=count)
