@@ -47,7 +47,7 @@ from symop.runtime.function import (
 from symop.runtime.memory import is_alive, memory_of
 from symop.runtime.placement import Placement, constrained_by, current
 from symop.xla.compiling import quick_options
-from symop.xla.drafts import compiled, draft_runs
+from symop.xla.drafts import compiled, draft_runs, has_new_types, may_draft
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """The action of ``backward`` on a gradient: none, replace the old one, or add to it.
@@ -466,10 +466,17 @@ class _Mode:
         ]
         self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
-        lowered = self._nodes(self.settled.outputs, self.order)
-        graph, types = topological([*bound.also, *bound.outputs]), frozenset(bound.types.items())
-        self.drafts = 0 if self.placement else draft_runs(graph, types, lowered, training=training)
+        self.drafts = self._draft_runs(bound)
         self._halves: dict[tuple[str, ...], _Halves] = {}
+
+    def _draft_runs(self, bound: _Bound) -> int:
+        """Returns how often its programs run as drafts."""
+        if self.placement is not None or not may_draft():
+            return 0
+        graph, types = topological([*bound.also, *bound.outputs]), frozenset(bound.types.items())
+        if not has_new_types(graph, types, training=self.training):
+            return 0
+        return draft_runs(self._nodes(self.settled.outputs, self.order))
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:
         settled = specialize(

@@ -13,7 +13,7 @@ The draft's step takes 100 ms instead of 60 ms. After a number of runs, the prog
 all optimizations, so that shapes that are used often cost the draft in addition.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -37,40 +37,43 @@ _first: Memo[Any, Types] = Memo(2048)
 """The types to which graphs were bound first, by their operators, for training or prediction."""
 
 
-def draft_runs(
-    graph: Sequence[Node], types: Types, lowered: Sequence[Node], *, training: bool
-) -> int:
-    """Returns how often the programs of a graph run as drafts.
+def may_draft() -> bool:
+    """Whether this thread compiles programs as drafts: for the CPU, where it compiles quickly."""
+    return thread_settings.quick and jax.default_backend() == "cpu"
 
-    A graph is drafted if one of the same operators was bound to other types first, where
-    ``thread_settings.quick`` is set. The runs of a draft take about as much longer than those of
-    the optimized program as the latter takes to compile (``Tuning.draft_entries``), but there are
-    at most ``Tuning.draft_runs``.
+
+def has_new_types(graph: Sequence[Node], types: Types, *, training: bool) -> bool:
+    """Whether a graph of the same operators was bound to other types first.
+
+    If there was none, ``types`` are the first.
 
     Args:
-        graph: The graph before it was lowered.
+        graph: The nodes of the graph before it was lowered.
         types: The types that it is bound to, by the names of its variables.
-        lowered: The nodes of the graph that is compiled, and its variables.
         training: Whether it is bound for training.
     """
-    if not thread_settings.quick or jax.default_backend() != "cpu":
-        return 0
-    key = training, frozenset(_names(graph))
-    first = _first.get(key) or _first.put(key, types)
-    if first == types:
-        return 0
-    values = [one for node in lowered for one in node.types or ()]
+    names = frozenset(str(node.op.name) for node in graph if isinstance(node.op, Operator))
+    key = training, names
+    return (_first.get(key) or _first.put(key, types)) != types
+
+
+def draft_runs(nodes: Sequence[Node]) -> int:
+    """Returns how often a program runs as a draft.
+
+    Its runs take about as much longer than those of the optimized program as the latter takes to
+    compile (``Tuning.draft_entries``), but there are at most ``Tuning.draft_runs``.
+
+    Args:
+        nodes: The nodes of the graph that is compiled, and its variables.
+    """
+    values = [one for node in nodes for one in node.types or ()]
     if not all(map(is_plain, values)):
         return 0
-    operators = sum(isinstance(node.op, Operator) for node in lowered)
-    entries = sum(one.size for one in values)
+    operators = sum(isinstance(node.op, Operator) for node in nodes)
+    entries = max(sum(one.size for one in values), 1)
     tuning = present.tuning
-    runs = min(tuning.draft_runs, tuning.draft_entries * operators // max(entries, 1))
+    runs = min(tuning.draft_runs, tuning.draft_entries * operators // entries)
     return runs if runs >= _FEWEST else 0
-
-
-def _names(graph: Sequence[Node]) -> Iterator[str]:
-    return (str(node.op.name) for node in graph if isinstance(node.op, Operator))
 
 
 def compiled(function: Call, runs: int, options: dict[str, Any] | None) -> Call:
