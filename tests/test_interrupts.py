@@ -236,6 +236,14 @@ class OfModule:
         self.module.update()
 
 
+class OfDraftedModule(OfModule):
+    """One whose step is compiled as a draft at first, as for new shapes."""
+
+    def __init__(self):
+        super().__init__()
+        self.module._executor._inner._modes[True].is_drafted = True
+
+
 class OfUpdater:
     """Parameters that an updater of MXNet's updates; all are the same number."""
 
@@ -276,7 +284,7 @@ class OfStore:
         self.store.push(self.keys, [mx.nd.full((3,), value)] * 4)
 
 
-DOORS = [OfProgram, OfTrainer, OfExecutor, OfModule, OfUpdater, OfStore]
+DOORS = [OfProgram, OfTrainer, OfExecutor, OfModule, OfDraftedModule, OfUpdater, OfStore]
 
 
 swallows = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -22,6 +22,7 @@ from registry.xla.canonical_layouts import convolved as run_convolution
 from registry.xla.canonical_layouts import looping
 from registry.xla.unstack import transposing
 from symop import train
+from symop.eager.programs import kernel_of
 from symop.eager.segments import Shared, State
 from symop.planning import activations
 from symop.xla import chain_barriers
@@ -231,12 +232,7 @@ def test_crowded_programs_are_set(tuned):
     assert options_for(7) == UNFUSED
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(thread_settings, "quick", True)
-
-
-def test_small_programs_are_compiled_quickly(tuned, quick):
+def test_small_programs_are_compiled_quickly(tuned):
     small, large = VarType((16384,), np.dtype("float32")), VarType((129, 128), np.dtype("float32"))
     assert quick_options(32, [small, None]) == QUICK
     assert quick_options(33, [small]) is quick_options(1, [small, large]) is None
@@ -244,10 +240,18 @@ def test_small_programs_are_compiled_quickly(tuned, quick):
     assert quick_options(33, [large]) == QUICK
 
 
-def test_only_programs_of_known_dtypes_are_compiled_quickly(quick, monkeypatch):
+def test_only_programs_of_known_dtypes_are_compiled_quickly():
     assert quick_options(1, [VarType((2,), np.dtype(ml_dtypes.float8_e5m2))]) is None
-    monkeypatch.setattr(thread_settings, "quick", False)
-    assert quick_options(1, [VarType((2,), np.dtype("float32"))]) is None
+
+
+@pytest.mark.skipif(QUICK is None, reason="later versions of jaxlib have no older emitters")
+def test_only_threads_that_ask_for_it_compile_quickly(monkeypatch):
+    def options():
+        return kernel_of(so.sin, (), (VarType((2,), np.dtype("float32")),))[0]._options
+
+    assert options()["compiler_options"] is None
+    monkeypatch.setattr(thread_settings, "quick", True)
+    assert options()["compiler_options"] == QUICK
 
 
 @pytest.mark.skipif(QUICK is None, reason="later versions of jaxlib have no older emitters")

@@ -177,7 +177,9 @@ class SegmentProgram:
         read = {one for node in self._order for one in node.operands}
         inner = sum(one in read for one in self.outputs)
         types = [node.type for node in (*self.inputs, *self.outputs)]
-        options = options_for(inner) or quick_options(self.size, types)
+        options = options_for(inner)
+        if options is None and thread_settings.quick:
+            options = quick_options(self.size, types)
         return Jitted(run, self.size, compiler_options=options)
 
     def _scheduled(self, how: Any, constants: Sequence[Node] = ()) -> Schedule:
@@ -263,7 +265,7 @@ def kernel_of(
 ) -> tuple[Jitted, Numbers]:
     """Returns the compiled kernel of a call, and the attributes that it takes after the inputs."""
     places = number_places(operator, attributes)
-    quick = quick_options(1, types)
+    quick = quick_options(1, types) if thread_settings.quick else None
     key = operator, without_numbers(attributes, places), quick is None
     family = _part_families.get(key) or _part_families.put(key, Family())
 

@@ -123,7 +123,11 @@ class Cell:
 
 
 class DonatingStep:
-    """A compiled function whose first argument, the state, is donated."""
+    """A compiled function whose first argument, the state, is donated.
+
+    Attributes:
+        jaxpr: The jaxpr of the last program that was compiled; None before the first.
+    """
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         """Compiles ``function(state, *rest)``, which returns lists, tuples and dicts of arrays.
@@ -137,6 +141,7 @@ class DonatingStep:
         self._function, self._options = function, options
         self._keeping: Any = jax.jit(function, **options)
         self._fails = False
+        self.jaxpr: Any = None
         self._noticed: dict[int, bool] = {}
         self._compile()
 
@@ -270,6 +275,7 @@ class DonatingStep:
             self._fails = True
             raise KeepsError
         _require_room(traced.lower().compile())
+        self.jaxpr = traced.jaxpr
         return _deferral.begin()
 
 

@@ -46,8 +46,9 @@ from symop.runtime.function import (
 )
 from symop.runtime.memory import is_alive, memory_of
 from symop.runtime.placement import Placement, constrained_by, current
-from symop.xla.compiling import quick_options
-from symop.xla.drafts import compiled, draft_runs, has_new_types, may_draft
+from symop.xla.compiling import quick_options, thread_settings
+from symop.xla.draft_runs import has_known_dtype
+from symop.xla.drafts import has_new_types, jitted, may_draft
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """The action of ``backward`` on a gradient: none, replace the old one, or add to it.
@@ -245,9 +246,9 @@ class Executor:
         return [node.type for node in self._modes[True].half(wanted).carried] if wanted else []
 
     @property
-    def draft_runs(self) -> int:
-        """The number of passes for training that programs run which were compiled as drafts."""
-        return self._modes[True].drafts
+    def is_drafted(self) -> bool:
+        """Whether the first passes for training run programs that are compiled as drafts."""
+        return self._modes[True].is_drafted
 
     def read_cotangents(self) -> list[bool]:
         """Returns for each output whether its cotangent changes a gradient.
@@ -466,17 +467,18 @@ class _Mode:
         ]
         self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
-        self.drafts = self._draft_runs(bound)
+        self.quick, self.is_drafted = thread_settings.quick, self._is_drafted(bound)
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
-    def _draft_runs(self, bound: _Bound) -> int:
-        """Returns how often its programs run as drafts."""
+    def _is_drafted(self, bound: _Bound) -> bool:
+        """Whether the first runs of its programs are those of drafts."""
         if self.placement is not None or not may_draft():
-            return 0
+            return False
+        nodes = [*self.order, *topological(self.settled.outputs, until=self.order)]
+        if not all(has_known_dtype(one) for node in nodes for one in node.types or ()):
+            return False
         graph, types = topological([*bound.also, *bound.outputs]), frozenset(bound.types.items())
-        if not has_new_types(graph, types, training=self.training):
-            return 0
-        return draft_runs(self._nodes(self.settled.outputs, self.order))
+        return has_new_types(graph, types, training=self.training)
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:
         settled = specialize(
@@ -513,17 +515,17 @@ class _Mode:
 
         It is compiled quickly if it is small, and as a draft at first if its shapes are new.
         """
-        if self.placement is not None:
-            return compiled(function, 0, None)
-        nodes = self._nodes(outputs, variables)
-        types = [one for node in nodes for one in node.types or ()]
-        quick = quick_options(sum(isinstance(node.op, Operator) for node in nodes), types)
-        return compiled(function, self.drafts, quick)
+        quick = self.quick and self.placement is None
+        options = self._quick_options(outputs, variables) if quick else None
+        return jitted(function, options, draft=self.is_drafted)
 
-    def _nodes(self, outputs: Sequence[Node], variables: Sequence[Node]) -> list[Node]:
-        """Returns the nodes that compute ``outputs`` and new states, and ``variables``."""
+    def _quick_options(
+        self, outputs: Sequence[Node], variables: Sequence[Node]
+    ) -> dict[str, Any] | None:
         ends = [*outputs, *self.settled.updates.values()]
-        return [*variables, *topological(ends, until=variables)]
+        nodes = [*variables, *topological(ends, until=variables)]
+        types = [one for node in nodes for one in node.types or ()]
+        return quick_options(sum(isinstance(node.op, Operator) for node in nodes), types)
 
     def placing(self, schedule: Schedule) -> Call:
         """Returns the function of ``schedule``, whose new states are split as declared."""
@@ -559,7 +561,8 @@ def _mode(bound: _Bound, *, training: bool, stacking: Callable[[tuple[str, ...]]
     """Returns a mode, if possible that of another executor."""
     if stacking is not _never or bound.placement is not None or bound.remat is not None:
         return _Mode(bound, training=training, stacking=stacking)
-    key = tuple(bound.outputs), tuple(bound.also), frozenset(bound.types.items()), training
+    types = frozenset(bound.types.items())
+    key = tuple(bound.outputs), tuple(bound.also), types, training, thread_settings.quick
     found = _modes.get(key)
     if found is None:
         found = _modes[key] = _Mode(bound, training=training, stacking=stacking)

@@ -39,7 +39,7 @@ def options_for(inner: int) -> dict[str, Any] | None:
 
 
 class _Settings(threading.local):
-    """Whether small programs that this thread makes are compiled quickly."""
+    """Whether this thread compiles small programs quickly, and those of new shapes as drafts."""
 
     quick = False
 
@@ -51,10 +51,10 @@ def quick_options(operators: int, types: Iterable[VarType | None]) -> dict[str, 
     """Returns the compiler's options for a program of ``operators`` on values of ``types``.
 
     A program of few operators on small arrays (``Tuning.quick_operators``, ``quick_entries``) takes
-    longer to compile than to run thousands of times. Where ``thread_settings.quick`` is set, XLA's
-    older emitters compile it, if they know the dtypes.
+    longer to compile than to run thousands of times. XLA's older emitters compile it, if they know
+    the dtypes. Callers use these options where ``thread_settings.quick`` is set.
     """
-    if not thread_settings.quick or operators > present.tuning.quick_operators:
+    if operators > present.tuning.quick_operators:
         return None
     known = jax.default_backend() == "cpu" and all(map(_is_small, types))
     return QUICK if known else None
@@ -64,12 +64,12 @@ def _is_small(type_: VarType | None) -> bool:
     """Whether arrays of this type are small, and of a dtype of the older emitters."""
     if type_ is None:
         return True
-    return is_plain(type_) and not exceeds(type_.size, present.tuning.quick_entries)
+    return is_plain(type_.dtype) and not exceeds(type_.size, present.tuning.quick_entries)
 
 
-def is_plain(type_: VarType) -> bool:
-    """Whether the dtype is one of NumPy's own, which XLA's older emitters know."""
-    return isinstance(type_.dtype, np.dtype) and type_.dtype.isbuiltin == 1
+def is_plain(dtype: Any) -> bool:
+    """Whether a dtype is one of NumPy's own, which XLA's older emitters know."""
+    return isinstance(dtype, np.dtype) and dtype.isbuiltin == 1
 
 
 def in_turn(value: Any) -> Any:

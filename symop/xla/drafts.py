@@ -13,39 +13,43 @@ The draft's step takes 100 ms instead of 60 ms. After a number of runs, the prog
 all optimizations, so that shapes that are used often cost the draft in addition.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 
 from registry.caches import Memo
 from registry.operator.operator import Operator
-from registry.tuning import present
 from symop.graph.nodes import Node
-from symop.xla.compiling import QUICK, is_plain, thread_settings
+from symop.xla.compiling import QUICK, thread_settings
+from symop.xla.draft_runs import draft_runs
 
 DRAFT: dict[str, Any] = {**(QUICK or {}), "xla_backend_optimization_level": 0}
 """Compiles a program as a draft, by XLA's older emitters, if there are any."""
 if QUICK is not None:
     # Splitting the code into parts that are compiled in parallel takes longer than compiling it.
     DRAFT["xla_cpu_parallel_codegen_split_count"] = 1
-Call = Callable[..., Any]
-_FEWEST = 4
-"""A program that would run fewer times as a draft is fully optimized at once."""
+_CALL = Callable[..., Any]
 Types = frozenset[Any]
 _first: Memo[Any, Types] = Memo(2048)
 """The types to which graphs were bound first, by their operators, for training or prediction."""
 
 
 def may_draft() -> bool:
-    """Whether this thread compiles programs as drafts: for the CPU, where it compiles quickly."""
-    return thread_settings.quick and jax.default_backend() == "cpu"
+    """Whether this thread compiles programs as drafts.
+
+    It does for the CPU, where it compiles quickly (``thread_settings.quick``), unless JAX keeps
+    optimized programs in a folder.
+    """
+    kept = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]  # made by JAX
+    return thread_settings.quick and not kept and jax.default_backend() == "cpu"
 
 
 def has_new_types(graph: Sequence[Node], types: Types, *, training: bool) -> bool:
     """Whether a graph of the same operators was bound to other types first.
 
-    If there was none, ``types`` are the first.
+    If there was none, ``types`` are the first. Graphs that call the same operators more or less
+    often count as one, since a symbol may be unrolled for any number of steps.
 
     Args:
         graph: The nodes of the graph before it was lowered.
@@ -57,55 +61,32 @@ def has_new_types(graph: Sequence[Node], types: Types, *, training: bool) -> boo
     return (_first.get(key) or _first.put(key, types)) != types
 
 
-def draft_runs(nodes: Sequence[Node]) -> int:
-    """Returns how often a program runs as a draft.
-
-    Its runs take about as much longer than those of the optimized program as the latter takes to
-    compile (``Tuning.draft_entries``), but there are at most ``Tuning.draft_runs``.
-
-    Args:
-        nodes: The nodes of the graph that is compiled, and its variables.
-    """
-    values = [one for node in nodes for one in node.types or ()]
-    if not all(map(is_plain, values)):
-        return 0
-    operators = sum(isinstance(node.op, Operator) for node in nodes)
-    entries = max(sum(one.size for one in values), 1)
-    tuning = present.tuning
-    runs = min(tuning.draft_runs, tuning.draft_entries * operators // entries)
-    return runs if runs >= _FEWEST else 0
-
-
-def compiled(function: Call, runs: int, options: dict[str, Any] | None) -> Call:
-    """Returns ``jax.jit`` of a function, of which ``runs`` runs are those of a draft."""
-    if runs:
-        return Drafted(function, runs, options)
-    plain: Call = jax.jit(function, compiler_options=options)
+def jitted(function: _CALL, options: dict[str, Any] | None, *, draft: bool) -> _CALL:
+    """Returns ``jax.jit`` of a function, whose first runs are those of a draft if ``draft``."""
+    if draft:
+        return Drafted(function, options)
+    plain: _CALL = jax.jit(function, compiler_options=options)
     return plain
 
 
 class Drafted:
-    """``jax.jit`` of a function whose first runs are those of a draft."""
+    """``jax.jit`` of a function of fixed shapes, whose first runs are those of a draft."""
 
-    def __init__(self, function: Call, runs: int, options: dict[str, Any] | None) -> None:
-        """Wraps ``function``.
-
-        Args:
-            function: The function to compile.
-            runs: The number of runs of the draft, at least one.
-            options: The compiler's options for later runs.
-        """
-        self._function, self._left, self._options = function, runs, options
-        self._call: Call = jax.jit(function, compiler_options=DRAFT)
+    def __init__(self, function: _CALL, options: dict[str, Any] | None) -> None:
+        """Wraps ``function``; ``options`` are the compiler's for all later runs."""
+        self._function, self._options = function, options
+        self._draft: Any = jax.jit(function, compiler_options=DRAFT)
+        self._optimized: Any = None
+        self._left: Iterator[int] | None = None
 
     def __call__(self, *args: Any) -> Any:
         """Calls the function."""
-        if self._left >= 0:
-            self._count()
-        return self._call(*args)
-
-    def _count(self) -> None:
-        """Counts a run of the draft; after the last, the next is that of the optimized program."""
-        if self._left == 0:
-            self._call = jax.jit(self._function, compiler_options=self._options)
-        self._left -= 1
+        if self._optimized is not None:
+            return self._optimized(*args)
+        if self._left is None:
+            self._left = iter(range(draft_runs(self._draft.trace(*args).jaxpr)))
+        if next(self._left, None) is not None:
+            return self._draft(*args)
+        self._optimized = jax.jit(self._function, compiler_options=self._options)
+        self._draft.clear_cache()
+        return self._optimized(*args)

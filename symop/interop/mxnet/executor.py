@@ -284,9 +284,9 @@ class Executor:
         return inner.grad_dict
 
     @property
-    def draft_runs(self) -> int:
-        """The number of passes for training that programs run which were compiled as drafts."""
-        return self._inner.draft_runs
+    def is_drafted(self) -> bool:
+        """Whether the first passes for training run programs that are compiled as drafts."""
+        return self._inner.is_drafted
 
     def require_losses(self) -> None:
         """Raises if ``backward`` needs the cotangent of an output."""

@@ -144,6 +144,11 @@ class StoredExecutor(Executor):
     def _output_types(self) -> list[tuple[Shape, Any]]:
         return [(self._shape(entry), self._types.dtype(entry)) for entry in self._heads]
 
+    @property
+    def is_drafted(self) -> bool:
+        """False: nodes run one after the other."""
+        return False
+
     # Running
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:

@@ -21,6 +21,7 @@ from symop.runtime.donation import DonatingStep
 from symop.runtime.function import GraphFunction
 from symop.symbol.symbol import Symbol as Graph
 from symop.xla.compiling import in_turn
+from symop.xla.draft_runs import draft_runs
 from symop.xla.drafts import DRAFT
 
 
@@ -57,7 +58,8 @@ class TrainingStep:
         self._rest = [name for name in names if name not in taken]
         self._weights = [executor.arg_dict[name] for name in self._trained]
         self._states = [executor.aux_dict[name] for name in self._updated]
-        self._drafts = executor.draft_runs
+        self._is_draft = executor.is_drafted and not executor.calls_back
+        self._left: Iterator[int] | None = None
         self._compiled: dict[Hashable, DonatingStep] = {}
         self._last: tuple[Any, Hashable, Callable[..., Any]] | None = None
         self._numbers: tuple[tuple[float, ...], Any] | None = None
@@ -103,8 +105,10 @@ class TrainingStep:
 
     def _step_for(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
         """The compiled step, with a shortcut for repeated calls, since hashing its key is slow."""
-        if self._drafts:
-            self._count_draft()
+        if self._is_draft and self._has_ended():
+            # The steps go first: an interrupt in between leaves a draft that has ended.
+            self._compiled, self._last = {}, None
+            self._is_draft = False
         if self._last is None or self._last[0] is not tree or self._last[1] != key:
             step = self._compiled.get((key, tree)) or self._compile(optimizer, key, tree)
             # User code may fail: such a step runs synchronously, and nothing is donated.
@@ -112,11 +116,14 @@ class TrainingStep:
             self._last = tree, key, run
         return self._last[2]
 
-    def _count_draft(self) -> None:
-        """Counts a run of a step compiled as a draft; after the last, it is compiled anew."""
-        self._drafts -= 1
-        if not self._drafts:
-            self._compiled, self._last = {}, None
+    def _has_ended(self) -> bool:
+        """Counts a run of the draft; whether it was the last before."""
+        if self._left is None:
+            known = [one.jaxpr for one in self._compiled.values() if one.jaxpr is not None]
+            if not known:
+                return False
+            self._left = iter(range(1, draft_runs(known[0])))
+        return next(self._left, None) is None
 
     def _kept(self) -> tuple[list[NDArray], Any]:
         """The arrays of the optimizer's states, and their tree structure."""
@@ -153,6 +160,6 @@ class TrainingStep:
             # JAX assigns donated memory to results in their order.
             return [*new_weights, *jax.tree.leaves(new_states), *new], found[: self._count]
 
-        options = DRAFT if self._drafts else None
+        options = DRAFT if self._is_draft else None
         step = self._compiled[key, tree] = DonatingStep(run, compiler_options=options)
         return step
