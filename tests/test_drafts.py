@@ -28,6 +28,7 @@ def forget(monkeypatch):
     """A function after which no graph was bound; the constants are restored after the test."""
 
     def run():
+        monkeypatch.setattr(drafts, "keeps_programs", lambda: False)  # tests keep them
         monkeypatch.setattr(drafts, "_first", Memo(64))
         monkeypatch.setattr(executor, "_modes", weakref.WeakValueDictionary())
         monkeypatch.setattr(executor, "_recent", deque(maxlen=16))
@@ -81,15 +82,22 @@ def test_meshes_are_not_drafted(quick):
     assert not any(one.is_drafted for one in executors)
 
 
-def test_other_devices_and_kept_programs_are_not_drafted(quick, monkeypatch, tmp_path):
+def test_other_devices_are_not_drafted(quick, monkeypatch):
     assert drafts.may_draft()
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path))
-    try:
-        assert not drafts.may_draft()
-    finally:
-        jax.config.update("jax_compilation_cache_dir", None)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert not drafts.may_draft()
+
+
+def test_kept_programs_are_not_drafted(quick, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(thread_settings, "quick", True)
+    before = jax.config.jax_compilation_cache_dir
+    try:
+        for folder, drafted in (("anywhere", False), (None, True)):
+            jax.config.update("jax_compilation_cache_dir", folder)
+            assert drafts.may_draft() == drafted
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
 
 
 def test_dtypes_that_the_older_emitters_do_not_know_are_not_drafted(quick):

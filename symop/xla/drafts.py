@@ -41,8 +41,12 @@ def may_draft() -> bool:
     It does for the CPU, where it compiles quickly (``thread_settings.quick``), unless JAX keeps
     optimized programs in a folder.
     """
-    kept = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]  # made by JAX
-    return thread_settings.quick and not kept and jax.default_backend() == "cpu"
+    return thread_settings.quick and not keeps_programs() and jax.default_backend() == "cpu"
+
+
+def keeps_programs() -> bool:
+    """Whether JAX keeps what it compiles for later processes."""
+    return bool(jax.config.jax_compilation_cache_dir)  # type: ignore[attr-defined]  # made by JAX
 
 
 def has_new_types(graph: Sequence[Node], types: Types, *, training: bool) -> bool:
