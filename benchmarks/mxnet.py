@@ -82,17 +82,7 @@ def bucket(repeats: int) -> Figure:
     module.init_optimizer(
         optimizer_params={"learning_rate": RATE, "momentum": MOMENTUM, "rescale_grad": 1.0}
     )
-    params = {key: jnp.array(one.asnumpy()) for key, one in module.get_params()[0].items()}
-    optimizer = optax.sgd(RATE, MOMENTUM)
-
-    def train(kept: Any, data: Any) -> Any:
-        params, moments = kept
-        (_, found), slopes = jax.value_and_grad(loss_in_jax, has_aux=True)(params, data)
-        moves, moments = optimizer.update(slopes, moments, params)
-        return (optax.apply_updates(params, moves), moments), found
-
-    jitted = jax.jit(train, donate_argnums=0)
-    held = [(params, optimizer.init(params))]
+    advance = trained_by_optax(module, loss_in_jax)
     generator = np.random.default_rng(0)
     shapes = [(SENTENCES, longest - 2 * i) for i in range(repeats + 3)]
     batches = [generator.integers(0, WORDS, one) for one in shapes]
@@ -107,8 +97,7 @@ def bucket(repeats: int) -> Figure:
         return module.get_outputs()[0].value.block_until_ready()
 
     def theirs() -> Any:
-        held[0], found = jitted(held[0], jnp.asarray(next(right), jnp.int32))
-        return found.block_until_ready()
+        return advance(jnp.asarray(next(right), jnp.int32)).block_until_ready()
 
     np.testing.assert_allclose(ours(), theirs(), rtol=1e-3, atol=1e-5)
     return compare(
@@ -118,6 +107,27 @@ def bucket(repeats: int) -> Figure:
         repeats=repeats,
         target=1.1,
     )
+
+
+def trained_by_optax(module: Any, loss: Callable[..., Any]) -> Callable[..., Any]:
+    """A jitted step of SGD on the parameters of a module, which returns the probabilities."""
+    params = {key: jnp.array(one.asnumpy()) for key, one in module.get_params()[0].items()}
+    optimizer = optax.sgd(RATE, MOMENTUM)
+
+    def train(kept: Any, *batch: Any) -> Any:
+        params, moments = kept
+        (_, found), slopes = jax.value_and_grad(loss, has_aux=True)(params, *batch)
+        moves, moments = optimizer.update(slopes, moments, params)
+        return (optax.apply_updates(params, moves), moments), found
+
+    jitted = jax.jit(train, donate_argnums=0)
+    held = [(params, optimizer.init(params))]
+
+    def advance(*batch: Any) -> Any:
+        held[0], found = jitted(held[0], *batch)
+        return found
+
+    return advance
 
 
 def language_model(count: int) -> Any:
@@ -175,26 +185,17 @@ def step(
     module.init_params(mx.init.Xavier())
     module.init_optimizer(optimizer_params={"learning_rate": RATE, "momentum": MOMENTUM})
     batch = mx.io.DataBatch([x], [y])
-    params = {key: jnp.array(one.asnumpy()) for key, one in module.get_params()[0].items()}
-    optimizer = optax.sgd(RATE, MOMENTUM)
     data, labels = jnp.array(x.asnumpy()), jnp.asarray(y.asnumpy(), jnp.int32)
 
     def loss(params: Any, data: Any, labels: Any) -> Any:
         found = forward(params, data)
-        return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(found, labels)), found
+        losses = optax.softmax_cross_entropy_with_integer_labels(found, labels)
+        return jnp.mean(losses), jax.nn.softmax(found)
 
-    def one(kept: Any, data: Any, labels: Any) -> Any:
-        params, moments = kept
-        (_, found), slopes = jax.value_and_grad(loss, has_aux=True)(params, data, labels)
-        moves, moments = optimizer.update(slopes, moments, params)
-        return (optax.apply_updates(params, moves), moments), jax.nn.softmax(found)
-
-    jitted = jax.jit(one, donate_argnums=0)
-    held = [(params, optimizer.init(params))]
+    advance = trained_by_optax(module, loss)
 
     def theirs() -> Any:
-        held[0], found = jitted(held[0], data, labels)
-        return found.block_until_ready()
+        return advance(data, labels).block_until_ready()
 
     def ours() -> Any:
         module.forward_backward(batch)
